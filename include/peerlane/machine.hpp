@@ -1,0 +1,112 @@
+#pragma once
+/// The machine: the places bytes can live at and the links between them. Facts only, no choices.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "peerlane/result.hpp"
+#include "peerlane/units.hpp"
+
+namespace peerlane {
+
+enum class NodeKind { gpu, numa, socket, pcie_switch, root_port, nvswitch, nic, drive };
+
+/// One thing that links meet at. Its id is unique and stable: "gpu:0", "numa:1", "socket:0", "switch:2", "port:3",
+/// "nvswitch:0", "nic:0", "drive:0".
+struct Node {
+  NodeKind kind = NodeKind::gpu;
+  int index = 0;      ///< number within its kind; for a GPU the CUDA ordinal, for numa the operating system's node
+  std::string name;   ///< "NVIDIA H200", "mlx5_0", "nvme0n1"; may be empty
+  std::string pci;    ///< "0000:1b:00.0"; empty where there is none or it is not known
+  std::string uuid;   ///< GPUs: "GPU-…"; else empty
+  int numa = -1;      ///< nearest NUMA node, -1 unknown
+  Bytes memory = 0;   ///< GPUs and numa: size of their memory
+  double memory_bytes_per_s = 0;  ///< GPUs and numa: what a copy inside this memory reads (and writes) at once
+  int compute_major = 0;          ///< GPUs: compute capability
+  int compute_minor = 0;
+  int copy_engines = 0;  ///< GPUs: asynchronous copy engines
+
+  std::string id() const;
+};
+
+enum class LinkKind {
+  nvlink,  ///< GPU to GPU, or GPU to NVSwitch; `width` links bonded
+  pcie,    ///< between GPU, switch, root port, NIC, drive; `width` lanes
+  root,    ///< root port to its socket: the host bridge
+  memory,  ///< socket to one of its NUMA nodes
+  socket,  ///< between sockets: UPI, xGMI
+  c2c,     ///< Grace to its GPU
+};
+
+/// Where a figure comes from.
+enum class Origin {
+  assumed,   ///< from the link's kind, generation and width
+  reported,  ///< by the driver, NVML, sysfs or the machine's file
+  measured,  ///< by us, on this machine
+};
+
+/// An edge between two nodes; both directions carry `bytes_per_s` at once. Flows in one direction share it.
+struct Link {
+  int a = 0;  ///< index into Machine::nodes
+  int b = 0;
+  LinkKind kind = LinkKind::pcie;
+  int width = 0;           ///< NVLinks bonded, PCIe lanes; 0 where the word means nothing
+  int generation = 0;      ///< NVLink or PCIe generation; 0 unknown
+  double bytes_per_s = 0;  ///< per direction: what one large copy gets, not the signalling rate
+  double latency_s = 0;
+  Origin origin = Origin::assumed;
+};
+
+enum class Claim { unknown, no, yes };
+
+/// What is known of one ordered pair of GPUs: may `from` reach the memory of `to`?
+struct Pair {
+  int from = 0;  ///< GPU ordinals
+  int to = 0;
+  std::string letters;             ///< NVIDIA's: "NV18", "PIX", "PXB", "PHB", "NODE", "SYS"
+  int nvlinks = 0;                 ///< bonded links on the way, 0 for none
+  Claim access = Claim::unknown;   ///< what the driver claims
+  Claim atomics = Claim::unknown;  ///< native atomics over this way
+  std::string why_not;             ///< where access is `no`: the sentence
+};
+
+/// What the CPUs do with bytes here; one worker is one thread.
+struct HostRates {
+  double cpu_copy_bytes_per_s = 10e9;   ///< one worker, memory to memory
+  double file_read_bytes_per_s = 4e9;   ///< one worker
+  double file_write_bytes_per_s = 2e9;  ///< one worker
+  int workers = 4;                      ///< worth using at once
+  Origin origin = Origin::assumed;
+};
+
+struct Machine {
+  std::string name;     ///< "this machine", the preset's name, or the file's
+  bool live = false;    ///< true only for the machine this process runs on; a loaded one is never live
+  std::string driver;   ///< "580.159.04"; empty unknown
+  int cuda_version = 0; ///< as cuDriverGetVersion: 13000; 0 unknown or no driver
+  std::vector<Node> nodes;
+  std::vector<Link> links;
+  std::vector<Pair> pairs;  ///< every ordered pair of GPUs that is known
+  HostRates host;
+  std::vector<std::string> notes;  ///< what a probe could not tell, sentences
+
+  int gpu_count() const;
+  /// Index into `nodes`, or nothing.
+  std::optional<int> find(NodeKind kind, int index) const;
+  const Node* gpu(int ordinal) const;
+  const Pair* pair(int from, int to) const;
+  std::vector<int> numa_nodes() const;  ///< operating-system numbers, ascending
+};
+
+/// Presets, machine files and their form. Schema `peerlane.machine/1`.
+std::vector<std::string_view> preset_names();
+Result<Machine> preset(std::string_view name);
+std::string to_json(const Machine& machine);
+/// Every error names the field by its path ("links[3].bytes_per_s") and says what was expected.
+Result<Machine> machine_from_json(std::string_view text, std::string_view source_name);
+/// A preset's name, or a path to a machine file. Never live.
+Result<Machine> load_machine(const std::string& name_or_path);
+
+}  // namespace peerlane

@@ -1,0 +1,56 @@
+#pragma once
+/// The way through the machine's links, by the rules of the hardware.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "peerlane/machine.hpp"
+#include "peerlane/place.hpp"
+
+namespace peerlane::machine {
+
+/// A link taken in one direction.
+struct Segment {
+  int link = 0;
+  bool forward = true;  ///< from Link::a to Link::b
+
+  /// As Hop::segments writes it.
+  int signed_id() const { return forward ? link + 1 : -(link + 1); }
+  static Segment from_signed_id(int id) { return id > 0 ? Segment{id - 1, true} : Segment{-id - 1, false}; }
+};
+
+struct Path {
+  std::vector<Segment> segments;
+  double bytes_per_s = 0;  ///< of its slowest link
+  double latency_s = 0;
+  LinkKind kind = LinkKind::pcie;  ///< of its slowest link
+  int width = 0;                   ///< likewise
+  int generation = 0;
+};
+
+/// Over NVLink alone: straight, or through NVSwitches; never through another GPU.
+std::optional<Path> nvlink_path(const Machine& machine, int from_gpu, int to_gpu);
+
+/// Over PCIe and what joins PCIe trees (root, socket links), never over NVLink and never through a GPU or NIC.
+std::optional<Path> pcie_path(const Machine& machine, int from_gpu, int to_gpu);
+
+/// Between a GPU and the memory of a NUMA node (C2C where there is one, else PCIe). `to_host` is the direction.
+/// node -1: the nearest.
+std::optional<Path> host_path(const Machine& machine, int gpu, int numa_node, bool to_host);
+
+/// The NUMA node nearest to a GPU; the first one where nothing is known; -1 in a machine without any.
+int nearest_numa(const Machine& machine, int gpu);
+
+/// NVIDIA's letters for the PCIe way between two nodes that have PCIe links: PIX, PXB, PHB, NODE, SYS; empty unknown.
+std::string pcie_letters(const Machine& machine, int node_a, int node_b);
+
+/// "NVLink 4 ×18", "PCIe 5 ×16", "PCIe 4 ×16 and socket link".
+std::string describe(const Path& path);
+
+/// What one large copy gets from such a link, per direction, all of `width`: measured where we know, else the share of
+/// the nominal rate that its neighbours reach. 0 when kind and generation say nothing.
+double assumed_rate(LinkKind kind, int generation, int width);
+double assumed_latency(LinkKind kind);
+
+}  // namespace peerlane::machine

@@ -1,0 +1,66 @@
+#pragma once
+/// Primary contexts, retained when first needed and released at the end, so that Peerlane and the CUDA runtime share
+/// memory. Also one stream of our own per GPU and the events that transfers borrow.
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "peerlane/result.hpp"
+#include "vendor/cuda.hpp"
+
+namespace peerlane::memory {
+
+class Contexts {
+ public:
+  static constexpr int most_gpus = 64;
+
+  Contexts(const vendor::CudaDriver& driver, int gpu_count);
+  ~Contexts();  ///< releases contexts; streams and events of a lost or stuck GPU are left to the driver
+  Contexts(const Contexts&) = delete;
+  Contexts& operator=(const Contexts&) = delete;
+
+  /// The primary context of a GPU; retains it at the first call. Thread-safe, lock-free afterwards.
+  Result<cu::Context> context(int gpu);
+  /// A non-blocking stream of our own on that GPU, made at the first call. `lane` tells streams apart: 0 out, 1 in.
+  Result<cu::Stream> stream(int gpu, int lane);
+  /// Which GPU a context of ours belongs to; -1 for a foreign one.
+  int gpu_of(cu::Context context) const;
+  int gpu_count() const { return gpu_count_; }
+
+  /// After a sticky error or a stuck engine: destructors do not touch this GPU any more.
+  void abandon(int gpu);
+  bool abandoned(int gpu) const;
+
+  const vendor::CudaDriver& driver() const { return driver_; }
+
+ private:
+  struct Card {
+    std::mutex mutex;
+    std::atomic<cu::Context> context{nullptr};
+    std::array<std::atomic<cu::Stream>, 2> streams{};
+    std::atomic<bool> abandoned{false};
+  };
+  const vendor::CudaDriver& driver_;
+  int gpu_count_;
+  std::unique_ptr<Card[]> cards_;
+};
+
+/// Events of one GPU, borrowed and returned; creating one costs microseconds, so they are kept.
+class Events {
+ public:
+  Events(Contexts& contexts, unsigned flags) : contexts_(contexts), flags_(flags) {}
+  ~Events();
+  Result<cu::Event> borrow(int gpu);
+  void give_back(int gpu, cu::Event event) noexcept;
+
+ private:
+  Contexts& contexts_;
+  unsigned flags_;
+  std::mutex mutex_;
+  std::vector<std::vector<cu::Event>> idle_{static_cast<std::size_t>(Contexts::most_gpus)};
+};
+
+}  // namespace peerlane::memory

@@ -1,0 +1,46 @@
+#pragma once
+/// Slots between hops: pinned host memory on a NUMA node, or memory of a GPU that relays. Kept and used again.
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "memory/memory.hpp"
+
+namespace peerlane::memory {
+
+/// A ring of equal slots, one transfer's at a time.
+class Ring {
+ public:
+  Ring() = default;
+  Ring(Buffer buffer, Bytes slot_bytes, int slots) : buffer_(std::move(buffer)), slot_bytes_(slot_bytes), slots_(slots) {}
+  Region slot(int i) const { return buffer_.region().slice(static_cast<Bytes>(i) * slot_bytes_, slot_bytes_); }
+  int slots() const { return slots_; }
+  Bytes slot_bytes() const { return slot_bytes_; }
+  Place place() const { return buffer_.region().place; }
+  Bytes bytes() const { return buffer_.bytes(); }
+  const Region& region() const { return buffer_.region(); }
+  explicit operator bool() const { return slots_ > 0; }
+
+ private:
+  friend class Staging;
+  Buffer buffer_;
+  Bytes slot_bytes_ = 0;
+  int slots_ = 0;
+};
+
+class Staging {
+ public:
+  explicit Staging(std::shared_ptr<Memory> memory) : memory_(std::move(memory)) {}
+  /// An idle ring's memory if one fits, else a new one; when memory is short, smaller (at least one slot of 64 KiB),
+  /// else the allocator's error. The caller owns it until it gives it back quiet.
+  Result<Ring> borrow(Place place, Bytes slot_bytes, int slots);
+  void give_back(Ring ring) noexcept;
+
+ private:
+  std::shared_ptr<Memory> memory_;
+  std::mutex mutex_;
+  std::vector<Buffer> idle_;
+};
+
+}  // namespace peerlane::memory
