@@ -19,8 +19,11 @@ std::string format_seconds(double seconds);
 
 /// "64MiB", "1GB", "4096", "1.5GiB", "7 KiB". Refuses negative, empty, unknown units, fractions of a byte, overflow.
 Result<Bytes> parse_bytes(std::string_view text);
-/// "2s", "250ms", "100us", "1.5s", "2m".
+/// "2s", "250ms", "100us", "1.5s", "2m". Refuses negative, empty, a number without its unit, overflow.
 Result<double> parse_seconds(std::string_view text);
+
+/// A foreign word for a message: in double quotes, control bytes and broken UTF-8 escaped, shortened past 80 bytes.
+std::string quote(std::string_view text);
 
 /// "a, b and c"
 std::string join(const std::vector<std::string>& words, std::string_view last = " and ");
