@@ -59,6 +59,7 @@ enum class Status : int {
   not_supported = 801,
   system_not_ready = 802,
   system_driver_mismatch = 803,
+  compat_not_supported = 804,
   stream_capture_unsupported = 900,
   stream_capture_invalidated = 901,
   unknown = 999,
@@ -236,7 +237,8 @@ struct CudaDriver {
   PEERLANE_CUDA_CALLS(PEERLANE_FIELD)
 #undef PEERLANE_FIELD
 
-  /// Pageable host memory on a NUMA node (-1: any), page-aligned, not yet pinned. Null when there is none.
+  /// Pageable host memory on a NUMA node (-1: any), page-aligned, not yet pinned. Null when there is no such memory or
+  /// no such node. Where a sandbox forbids binding, the pages fall where the kernel puts them.
   void* (*host_pages)(Bytes bytes, int node) = nullptr;
   void (*free_host_pages)(void* pages, Bytes bytes) = nullptr;
 
@@ -246,14 +248,15 @@ struct CudaDriver {
 };
 
 /// Loads libcuda.so.1 and calls cuInit, once a process. `unavailable` says what is missing: the library, a symbol, a
-/// version (11.4 is the oldest that is taken), or the error of cuInit.
+/// version (11.7 is the oldest that is taken), or the error of cuInit.
 Result<const CudaDriver*> load_cuda();
 
 /// "CUDA_ERROR_OUT_OF_MEMORY (2)".
 std::string status_name(const CudaDriver& driver, cu::Status status);
 
 /// The error of a driver call. Its kind says what the caller can do: no_memory, device_lost for errors that end a
-/// context (700, 709, 714, 719, …) or a GPU (46, 214, 220, 999), driver for the rest.
+/// context (700, 702, 709, 714, 719) or a GPU (46, 214, 220, 999), unavailable for what this machine cannot do (100,
+/// 217, 801, 802, 803), driver for the rest.
 Error driver_error(const CudaDriver& driver, cu::Status status, std::string_view call, std::string where);
 
 inline Result<void> check(const CudaDriver& driver, cu::Status status, std::string_view call, std::string_view where) {
