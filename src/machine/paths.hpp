@@ -24,9 +24,10 @@ struct Path {
   std::vector<Segment> segments;
   double bytes_per_s = 0;  ///< of its slowest link
   double latency_s = 0;
-  LinkKind kind = LinkKind::pcie;  ///< of its slowest link
+  LinkKind kind = LinkKind::pcie;  ///< of its slowest NVLink, PCIe or C2C link; of the slowest at all where none is
   int width = 0;                   ///< likewise
   int generation = 0;
+  bool crosses_sockets = false;  ///< takes a link between CPU sockets
 };
 
 /// Over NVLink alone: straight, or through NVSwitches; never through another GPU.
@@ -42,7 +43,9 @@ std::optional<Path> host_path(const Machine& machine, int gpu, int numa_node, bo
 /// The NUMA node nearest to a GPU; the first one where nothing is known; -1 in a machine without any.
 int nearest_numa(const Machine& machine, int gpu);
 
-/// NVIDIA's letters for the PCIe way between two nodes that have PCIe links: PIX, PXB, PHB, NODE, SYS; empty unknown.
+/// NVIDIA's letters for the PCIe way between two nodes (indices into Machine::nodes): PIX through one switch, PXB
+/// through several, PHB through one host bridge (root ports on the same PCI bus), NODE within a socket, SYS across
+/// sockets; empty where no way is known.
 std::string pcie_letters(const Machine& machine, int node_a, int node_b);
 
 /// "NVLink 4 ×18", "PCIe 5 ×16", "PCIe 4 ×16 and socket link".
@@ -51,6 +54,14 @@ std::string describe(const Path& path);
 /// What one large copy gets from such a link, per direction, all of `width`: measured where we know, else the share of
 /// the nominal rate that its neighbours reach. 0 when kind and generation say nothing.
 double assumed_rate(LinkKind kind, int generation, int width);
+/// The whole way between two GPUs for NVLink: a link that ends at an NVSwitch is half of it (`Builder` does so).
 double assumed_latency(LinkKind kind);
+
+/// What the copy engine itself adds to every copy: a 4 KiB peer copy takes 1.86 µs back to back on two H200, and that
+/// is this plus the link's latency.
+inline constexpr double copy_engine_overhead_s = 1.4e-6;
+
+/// Can flows of different devices meet on this link? Not on one that ends at a device.
+bool is_shared(const Machine& machine, const Link& link);
 
 }  // namespace peerlane::machine
