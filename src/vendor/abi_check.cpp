@@ -6,16 +6,14 @@
 #include <cudaTypedefs.h>
 
 #include <cstddef>
-#include <type_traits>
 
+#include "vendor/abi_same.hpp"
 #include "vendor/cuda.hpp"
 
 #if CUDA_VERSION >= 11070  // older headers lack forms that the table asks for
 
 namespace peerlane::vendor {
 namespace {
-
-#define SAME(ours, theirs) static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs))
 
 SAME(cu::Status::success, CUDA_SUCCESS);
 SAME(cu::Status::invalid_value, CUDA_ERROR_INVALID_VALUE);
@@ -115,12 +113,6 @@ SAME(cu::location_host, CU_MEM_LOCATION_TYPE_HOST);
 SAME(cu::location_host_numa, CU_MEM_LOCATION_TYPE_HOST_NUMA);
 #endif
 
-#define SAME_LAYOUT(ours, theirs) \
-  static_assert(sizeof(ours) == sizeof(theirs) && alignof(ours) == alignof(theirs) && std::is_standard_layout_v<ours>)
-#define SAME_FIELD(ours, field, theirs, their_field)                      \
-  static_assert(offsetof(ours, field) == offsetof(theirs, their_field) && \
-                sizeof(std::declval<ours>().field) == sizeof(std::declval<theirs>().their_field))
-
 SAME_LAYOUT(cu::Location, CUmemLocation);
 SAME_FIELD(cu::Location, type, CUmemLocation, type);
 SAME_FIELD(cu::Location, id, CUmemLocation, id);
@@ -152,41 +144,6 @@ SAME_FIELD(cu::AllocationProperties, flags.gpu_direct_rdma, CUmemAllocationProp,
 SAME_FIELD(cu::AllocationProperties, flags.usage, CUmemAllocationProp, allocFlags.usage);
 
 SAME_LAYOUT(cu::Uuid, CUuuid);
-
-/// How the calling convention sees a type: what it is, and how wide.
-enum class Passed { integer, floating, pointer, other };
-
-template <class T>
-constexpr Passed passed() {
-  if (std::is_pointer_v<T>) return Passed::pointer;
-  if (std::is_floating_point_v<T>) return Passed::floating;
-  return std::is_integral_v<T> || std::is_enum_v<T> ? Passed::integer : Passed::other;
-}
-
-template <class T>
-concept Measurable = std::is_object_v<T> && requires {
-  sizeof(T);
-};
-
-/// The same register, and for a pointer the same width of what it points to, as far as both headers tell.
-template <class Ours, class Theirs>
-constexpr bool same_parameter() {
-  if (passed<Ours>() != passed<Theirs>() || sizeof(Ours) != sizeof(Theirs)) return false;
-  using OurTarget = std::remove_pointer_t<Ours>;
-  using TheirTarget = std::remove_pointer_t<Theirs>;
-  if constexpr (std::is_pointer_v<Ours> && Measurable<OurTarget> && Measurable<TheirTarget>) {
-    return sizeof(OurTarget) == sizeof(TheirTarget) && std::is_const_v<OurTarget> == std::is_const_v<TheirTarget>;
-  }
-  return true;
-}
-
-template <class Ours, class Theirs>
-struct SameCall : std::false_type {};
-
-template <class Result, class... Ours, class TheirResult, class... Theirs>
-requires(sizeof...(Ours) == sizeof...(Theirs)) struct SameCall<Result (*)(Ours...), TheirResult (*)(Theirs...)>
-    : std::bool_constant<same_parameter<Result, TheirResult>() && (same_parameter<Ours, Theirs>() && ...)> {
-};
 
 #define PEERLANE_SAME_CALL(name, version, parameters) \
   static_assert(SameCall<decltype(CudaDriver::name), PFN_##name##_v##version>::value, #name);
