@@ -30,6 +30,7 @@ struct Hop {
   Cost cost;              ///< of one chunk, when it has its segments to itself
   std::string via;        ///< what carries it: "NVLink ×18", "PCIe 5 ×16", "2 CPU workers"
   std::vector<int> segments;  ///< links used, as +(link+1) from a to b and -(link+1) back; two hops that share one halve it
+  int workers = 1;            ///< host_progressed: chunks carried at once, one a worker; the cost's rate is theirs together
 };
 
 /// A hop that cannot be had, and the sentence a tired person can act on.

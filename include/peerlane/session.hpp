@@ -78,7 +78,10 @@ class Session {
   /// A file to write, `bytes` long. Nothing stands under `path` until `commit`; a session that ends before leaves
   /// nothing behind.
   Result<Region> open_target(const std::string& path, Bytes bytes);
-  Result<void> commit(const Region& target);
+  /// Gives a target its name, replacing what stood there. `durable`: only after its bytes and its name are on disk.
+  Result<void> commit(const Region& target, bool durable = false);
+  /// Closes a file before the session ends. No copy may be using it; a target that was not committed is discarded.
+  void close(const Region& file);
 
   Result<Plan> plan(const Region& from, const Region& to) const;
   /// Without memory: what would a copy of this size do?
