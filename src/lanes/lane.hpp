@@ -25,6 +25,9 @@ struct Step {
   Region to;
 };
 
+/// "gpu:0 → host:1", where an error happened.
+std::string where(const Step& step);
+
 class Lane {
  public:
   virtual ~Lane() = default;
@@ -47,7 +50,7 @@ class Lane {
 std::span<const Lane* const> all_lanes();
 const Lane* find_lane(std::string_view name);
 
-/// Every offer of every lane between every two of these places.
+/// Every offer of every lane between every two of these places, and within each.
 std::vector<Offer> all_offers(const Machine& machine, std::span<const Place> places);
 
 }  // namespace peerlane::lanes

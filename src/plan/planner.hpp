@@ -25,11 +25,18 @@ struct Hops {
   std::vector<Refusal> refused;
 };
 
+/// Where bytes can live on this machine: every GPU, `host`, every `host:N`, `mem`, `file`. The places to ask lanes
+/// about.
+std::vector<Place> places(const Machine& machine);
+
 /// Time of a route for this many bytes when chunks of `chunk` flow through it: the first chunk passes every hop, then
-/// the slowest hop (or segment that several hops share) sets the pace.
+/// the slowest hop (or segment that several hops share, or the workers that all host-progressed hops share) sets the
+/// pace.
 double pipelined_seconds(std::span<const Hop> hops, Bytes bytes, Bytes chunk);
 
-/// Every simple route of at most three hops, each with its best chunk, cheapest first for this size.
+/// Every simple route of at most three hops, each with its best chunk, cheapest first for this size. Between the ends
+/// stand pinned memory and, only between two GPUs that no NVLink joins, other GPUs. None where the staging limit does
+/// not hold two slots of 4 KiB per ring.
 std::vector<Route> find_routes(const Machine& machine, const Hops& hops, const Request& request);
 
 /// The plan: the cheapest route, runners-up that differ in a way worth reading, refusals that matter for this pair.
