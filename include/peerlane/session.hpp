@@ -101,7 +101,8 @@ class Session {
   Bytes leased() const;
 
   const vendor::CudaDriver& driver() const;
-  sim::Simulation* simulation() const;  ///< null on a real machine
+  /// Null on a real machine. Whoever keeps it can look for leaks after the session has gone.
+  std::shared_ptr<sim::Simulation> simulation() const;
 
  private:
   struct House;

@@ -56,7 +56,7 @@ Result<Session> Session::open(Options options) {
 const Machine& Session::machine() const { return house_->machine; }
 bool Session::simulated() const { return house_->simulation != nullptr; }
 const vendor::CudaDriver& Session::driver() const { return *house_->driver; }
-sim::Simulation* Session::simulation() const { return house_->simulation.get(); }
+std::shared_ptr<sim::Simulation> Session::simulation() const { return house_->simulation; }
 
 Result<Buffer> Session::allocate(Place place, Bytes bytes) { return house_->memory->allocate(place, bytes); }
 Result<Region> Session::region(void* pointer, Bytes bytes) { return house_->memory->origin(pointer, bytes); }
