@@ -1,0 +1,30 @@
+#pragma once
+/// Columns of text for a terminal. Widths count characters, not bytes.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace peerlane::cli {
+
+/// Characters of a UTF-8 text, none of ours being wider than one cell.
+std::size_t width(std::string_view text);
+std::string pad_left(std::string_view text, std::size_t to_width);
+std::string pad_right(std::string_view text, std::size_t to_width);
+
+/// As a person may see it: a name with control characters or broken UTF-8 in it is quoted, any other stands as it is.
+std::string visible(std::string_view name);
+
+/// What stands where a row and a column meet: the letters of the way, the rate, the mark of its standing.
+struct Cell {
+  std::string letters;
+  std::string rate;
+  std::string mark;
+
+  bool empty() const { return letters.empty() && rate.empty() && mark.empty(); }
+};
+
+/// A square matrix over the same names. Cells stand on one line while that fits a terminal, else on two.
+std::string matrix(const std::vector<std::string>& names, const std::vector<std::vector<Cell>>& cells);
+
+}  // namespace peerlane::cli

@@ -1,0 +1,108 @@
+#include "request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+
+namespace peerlane::cli {
+
+namespace {
+
+Error about(std::string_view option, Error error) {
+  error.where = fmt::format("{}, {}", option, error.where);
+  return error;
+}
+
+Result<Bytes> read_size(const std::string& text) {
+  return parse_bytes(text).map_error([](Error error) { return about("--size", std::move(error)); });
+}
+
+Result<Nanoseconds> read_deadline(const std::string& text) {
+  const double span =
+      PEERLANE_TRY(parse_seconds(text).map_error([](Error error) { return about("--deadline", std::move(error)); }));
+  const auto deadline = from_seconds(span);
+  if (deadline.count() > 0) return deadline;
+  return fail(ErrorKind::invalid_argument, "nothing can be done in no time at all", "--deadline " + quote(text),
+              "a duration is 2s, 250ms or 100us");
+}
+
+Result<std::uint64_t> read_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, seed);
+  if (error != std::errc{} || stop != end) {
+    return fail(ErrorKind::invalid_argument, "it is not a whole number from 0 to 2^64-1", "--seed " + quote(text));
+  }
+  return seed;
+}
+
+Result<Options> read_options(const Words& words) {
+  Options options;
+  options.strict = words.strict;
+  if (words.machine) {
+    if (words.machine->empty()) {
+      return fail(ErrorKind::invalid_argument, "an empty name is no machine", "--machine",
+                  "a preset or the path of a machine file; `peerlane sim` lists the presets");
+    }
+    options.machine = *words.machine;
+  }
+  if (!words.faults.empty() && !words.machine) {
+    return fail(ErrorKind::invalid_argument, "faults are for simulated machines", "--fault",
+                "name one with --machine; `peerlane sim` lists them");
+  }
+  options.faults = words.faults;
+  if (words.seed) options.seed = PEERLANE_TRY(read_seed(*words.seed));
+  if (words.deadline) options.deadline = PEERLANE_TRY(read_deadline(*words.deadline));
+  return options;
+}
+
+Result<Stop> read_stop(const std::string& word) {
+  auto named = PEERLANE_TRY(parse_place(word));
+  return Stop{word, named.place, std::move(named.path)};
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+Result<Request> understand(const Words& words) {
+  Request request;
+  request.json = words.json;
+  request.durable = words.durable;
+  request.options = PEERLANE_TRY(read_options(words));
+  if (words.size) request.size = PEERLANE_TRY(read_size(*words.size));
+  for (const auto& word : words.places) request.stops.push_back(PEERLANE_TRY(read_stop(word)));
+  return request;
+}
+
+std::string hop_name(std::string_view from, std::string_view to) {
+  return fmt::format("{} → {}", from, to);
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& good_words) {
+  const auto distance = [&](const std::string& good) { return edit_distance(word, good); };
+  const auto nearest = std::ranges::min_element(good_words, {}, distance);
+  const bool near = nearest != good_words.end() && distance(*nearest) <= std::max<std::size_t>(1, nearest->size() / 3);
+  return near ? fmt::format("did you mean {}?", *nearest) : std::string();
+}
+
+}  // namespace peerlane::cli
