@@ -103,10 +103,8 @@ inline constexpr unsigned fabric_info_version = sizeof(FabricInfo) | (2u << 24);
   X(init, nvmlInit_v2, ())                                                                                             \
   X(device_count, nvmlDeviceGetCount_v2, (unsigned* count))                                                            \
   X(device_by_index, nvmlDeviceGetHandleByIndex_v2, (unsigned index, nvml::Device* device))                            \
-  X(shutdown, nvmlShutdown, ())                                                                                        \
   X(driver_version, nvmlSystemGetDriverVersion, (char* text, unsigned length))                                         \
   X(library_version, nvmlSystemGetNVMLVersion, (char* text, unsigned length))                                          \
-  X(device_by_pci, nvmlDeviceGetHandleByPciBusId_v2, (const char* id, nvml::Device* device))                           \
   X(name, nvmlDeviceGetName, (nvml::Device device, char* text, unsigned length))                                       \
   X(uuid, nvmlDeviceGetUUID, (nvml::Device device, char* text, unsigned length))                                       \
   X(pci_info, nvmlDeviceGetPciInfo_v3, (nvml::Device device, nvml::PciInfo* info))                                     \
