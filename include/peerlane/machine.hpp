@@ -17,18 +17,19 @@ enum class NodeKind { gpu, numa, socket, pcie_switch, root_port, nvswitch, nic, 
 /// "nvswitch:0", "nic:0", "drive:0".
 struct Node {
   NodeKind kind = NodeKind::gpu;
-  int index = 0;      ///< number within its kind; for a GPU the CUDA ordinal, for numa the operating system's node
-  std::string name;   ///< "NVIDIA H200", "mlx5_0", "nvme0n1"; may be empty
-  std::string pci;    ///< "0000:1b:00.0"; empty where there is none or it is not known
-  std::string uuid;   ///< GPUs: "GPU-…"; else empty
-  int numa = -1;      ///< nearest NUMA node, -1 unknown
-  Bytes memory = 0;   ///< GPUs and numa: size of their memory
+  int index = 0;     ///< number within its kind; for a GPU the CUDA ordinal, for numa the operating system's node
+  std::string name;  ///< "NVIDIA H200", "mlx5_0", "nvme0n1"; may be empty
+  std::string pci;   ///< "0000:1b:00.0"; empty where there is none or it is not known
+  std::string uuid;  ///< GPUs: "GPU-…"; else empty
+  int numa = -1;     ///< nearest NUMA node, -1 unknown
+  Bytes memory = 0;  ///< GPUs and numa: size of their memory
   double memory_bytes_per_s = 0;  ///< GPUs and numa: what a copy inside this memory reads (and writes) at once
   int compute_major = 0;          ///< GPUs: compute capability
   int compute_minor = 0;
   int copy_engines = 0;  ///< GPUs: asynchronous copy engines
 
   std::string id() const;
+  friend bool operator==(const Node&, const Node&) = default;
 };
 
 enum class LinkKind {
@@ -57,6 +58,8 @@ struct Link {
   double bytes_per_s = 0;  ///< per direction: what one large copy gets, not the signalling rate
   double latency_s = 0;
   Origin origin = Origin::assumed;
+
+  friend bool operator==(const Link&, const Link&) = default;
 };
 
 enum class Claim { unknown, no, yes };
@@ -70,6 +73,8 @@ struct Pair {
   Claim access = Claim::unknown;   ///< what the driver claims
   Claim atomics = Claim::unknown;  ///< native atomics over this way
   std::string why_not;             ///< where access is `no`: the sentence
+
+  friend bool operator==(const Pair&, const Pair&) = default;
 };
 
 /// What the CPUs do with bytes here; one worker is one thread.
@@ -79,13 +84,16 @@ struct HostRates {
   double file_write_bytes_per_s = 2e9;  ///< one worker
   int workers = 4;                      ///< worth using at once
   Origin origin = Origin::assumed;
+
+  friend bool operator==(const HostRates&, const HostRates&) = default;
 };
 
 struct Machine {
-  std::string name;     ///< "this machine", the preset's name, or the file's
-  bool live = false;    ///< true only for the machine this process runs on; a loaded one is never live
-  std::string driver;   ///< "580.159.04"; empty unknown
-  int cuda_version = 0; ///< as cuDriverGetVersion: 13000; 0 unknown or no driver
+  std::string name;      ///< "this machine", the preset's name, or the file's
+  bool live = false;     ///< true only for the machine this process runs on; a loaded one is never live
+  std::string source;    ///< the file it was loaded from; empty for this machine and for presets
+  std::string driver;    ///< "580.159.04"; empty unknown
+  int cuda_version = 0;  ///< as cuDriverGetVersion: 13000; 0 unknown or no driver
   std::vector<Node> nodes;
   std::vector<Link> links;
   std::vector<Pair> pairs;  ///< every ordered pair of GPUs that is known
@@ -104,7 +112,8 @@ struct Machine {
 std::vector<std::string_view> preset_names();
 Result<Machine> preset(std::string_view name);
 std::string to_json(const Machine& machine);
-/// Every error names the field by its path ("links[3].bytes_per_s") and says what was expected.
+/// Every error names the field by its path ("links[3].bytes_per_s") and says what was expected; broken JSON is named by
+/// line and column. Nodes come grouped by kind; `live`, whatever it says, is read as false.
 Result<Machine> machine_from_json(std::string_view text, std::string_view source_name);
 /// A preset's name, or a path to a machine file. Never live.
 Result<Machine> load_machine(const std::string& name_or_path);
