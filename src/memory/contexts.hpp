@@ -22,13 +22,16 @@ class Contexts {
   Contexts(const Contexts&) = delete;
   Contexts& operator=(const Contexts&) = delete;
 
-  /// The primary context of a GPU; retains it at the first call. Thread-safe, lock-free afterwards.
+  /// The primary context of a GPU; retains it at the first call. Thread-safe, lock-free afterwards. `device_lost` for
+  /// an abandoned GPU, so that new work is refused with the cause instead of queueing behind what is stuck.
   Result<cu::Context> context(int gpu);
   /// A non-blocking stream of our own on that GPU, made at the first call. `lane` tells streams apart: 0 out, 1 in.
   Result<cu::Stream> stream(int gpu, int lane);
   /// Which GPU a context of ours belongs to; -1 for a foreign one.
   int gpu_of(cu::Context context) const;
   int gpu_count() const { return gpu_count_; }
+  /// Whether its context is retained already: using it costs no further memory.
+  bool retained(int gpu) const;
 
   /// After a sticky error or a stuck engine: destructors do not touch this GPU any more.
   void abandon(int gpu);
@@ -42,7 +45,13 @@ class Contexts {
     std::atomic<cu::Context> context{nullptr};
     std::array<std::atomic<cu::Stream>, 2> streams{};
     std::atomic<bool> abandoned{false};
+    cu::Device device = 0;  ///< known once `context` is
   };
+  bool exists(int gpu) const { return gpu >= 0 && gpu < gpu_count_; }
+  Result<cu::Context> retain(int gpu);
+  Result<cu::Stream> make_stream(int gpu, int lane);
+  void let_go(Card& card) noexcept;
+
   const vendor::CudaDriver& driver_;
   int gpu_count_;
   std::unique_ptr<Card[]> cards_;
@@ -53,14 +62,23 @@ class Events {
  public:
   Events(Contexts& contexts, unsigned flags) : contexts_(contexts), flags_(flags) {}
   ~Events();
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+
   Result<cu::Event> borrow(int gpu);
   void give_back(int gpu, cu::Event event) noexcept;
 
  private:
+  struct Pool {
+    std::vector<cu::Event> idle;  ///< has room for every event made, so giving back never allocates
+    std::size_t made = 0;
+  };
+  Result<cu::Event> make(int gpu);
+
   Contexts& contexts_;
   unsigned flags_;
   std::mutex mutex_;
-  std::vector<std::vector<cu::Event>> idle_{static_cast<std::size_t>(Contexts::most_gpus)};
+  std::vector<Pool> pools_{static_cast<std::size_t>(Contexts::most_gpus)};
 };
 
 }  // namespace peerlane::memory
