@@ -17,8 +17,12 @@ std::span<const unsigned char> image();
 
 class Kernels {
  public:
-  explicit Kernels(std::shared_ptr<memory::Contexts> contexts) : contexts_(std::move(contexts)) {}
+  /// `code` is another image than the embedded one, for tests.
+  explicit Kernels(std::shared_ptr<memory::Contexts> contexts, std::span<const unsigned char> code = image())
+      : contexts_(std::move(contexts)), image_(code) {}
   ~Kernels();
+  Kernels(const Kernels&) = delete;
+  Kernels& operator=(const Kernels&) = delete;
 
   /// Can this GPU run them? If not, why: built without CUDA, or no code for this GPU.
   Result<void> available(int gpu);
@@ -35,9 +39,15 @@ class Kernels {
     cu::Module module = nullptr;
     cu::Function digest = nullptr;
     cu::Function fill = nullptr;
+    unsigned most_blocks = 1;
   };
   Result<Loaded*> loaded(int gpu);
+  Result<Loaded> load(int gpu) const;
+  Result<void> find_functions(int gpu, Loaded& loaded) const;
+  Result<void> launch(int gpu, cu::Function function, unsigned blocks, cu::Stream stream, void** parameters) const;
+
   std::shared_ptr<memory::Contexts> contexts_;
+  std::span<const unsigned char> image_;
   std::mutex mutex_;
   std::map<int, Loaded> modules_;
 };
