@@ -78,17 +78,25 @@ std::vector<std::string> aligned(const std::vector<Row>& rows) {
   return lines;
 }
 
-std::string taken(const Route& route) {
-  std::string text;
-  for (const Hop& hop : route.hops) {
-    text += margin(text.empty() ? "takes" : "") + std::string(hop.lane);
-    text += route.hops.size() > 1 ? fmt::format(" to {}, {}\n", to_string(hop.to), hop.via) : ", " + hop.via + "\n";
-  }
-  if (route.hops.size() == 1) return text;
+/// "host:0" between the ends, the name that was asked for at the end.
+std::string end_of(const Plan& plan, const Route& route, const Hop& hop) {
+  return &hop == &route.hops.back() ? plan.to_name : to_string(hop.to);
+}
+
+std::string rings(const Route& route) {
   std::vector<std::string> stops;
   for (std::size_t i = 0; i + 1 < route.hops.size(); ++i) stops.push_back(to_string(route.hops[i].to));
-  return text + margin("") +
-         fmt::format("chunks of {}, {} slots at {}\n", format_bytes(route.chunk), route.slots, join(stops));
+  return fmt::format("chunks of {}, {} slots at {}", format_bytes(route.chunk), route.slots, join(stops));
+}
+
+std::string taken(const Plan& plan, const Route& route) {
+  if (route.hops.size() == 1) return margin("takes") + in_words(route) + "\n";
+  std::string text;
+  for (const Hop& hop : route.hops) {
+    text += margin(text.empty() ? "takes" : "");
+    text += fmt::format("{} to {}, {}\n", hop.lane, end_of(plan, route, hop), hop.via);
+  }
+  return text + margin("") + rings(route) + "\n";
 }
 
 std::string closed(const std::vector<Refusal>& refused) {
@@ -111,10 +119,11 @@ std::string to_text(const Plan& plan) {
   const std::vector<std::string> lines = aligned(figures(plan));
   std::string text =
       lines.front() + (plan.simulated ? "   (simulated machine, assumed rates)\n" : "   (assumed rates)\n");
-  for (const Route& route : plan.routes) text += taken(route);
+  for (const Route& route : plan.routes) text += taken(plan, route);
   for (std::size_t i = 1; i < lines.size(); ++i) text += lines[i] + "\n";
   text += closed(plan.refused);
-  if (!plan.fallback.empty()) text += margin("note") + plan.fallback + "\n";
+  const bool said_already = !plan.refused.empty();  // the reason of the fallback stands under "closed"
+  if (!plan.fallback.empty() && !said_already) text += margin("note") + plan.fallback + "\n";
   return text;
 }
 

@@ -10,7 +10,8 @@ namespace {
 using machine::copy_engine_overhead_s;
 using machine::Path;
 
-constexpr double unknown_link_bytes_per_s = 10e9;  // a PCIe 3 ×16 peer copy on four V100: 9.4 to 9.8
+constexpr double unknown_memory_bytes_per_s = 200e9;  // the slowest GDDR6 cards
+constexpr double unknown_link_bytes_per_s = 10e9;     // a PCIe 3 ×16 peer copy on four V100: 9.4 to 9.8
 
 Hop hop_between(Place from, Place to, Cost cost, std::string via) {
   Hop hop;
@@ -23,8 +24,9 @@ Hop hop_between(Place from, Place to, Cost cost, std::string via) {
 }
 
 Hop hop_within(const Node& gpu, Place place) {
+  const double memory = gpu.memory_bytes_per_s > 0 ? gpu.memory_bytes_per_s : unknown_memory_bytes_per_s;
   // Every byte is read from and written to the same memory.
-  return hop_between(place, place, {copy_engine_overhead_s, gpu.memory_bytes_per_s / 2}, "its own memory");
+  return hop_between(place, place, {copy_engine_overhead_s, memory / 2}, "its own memory");
 }
 
 Hop hop_over(const Path& path, Place from, Place to) {
@@ -39,7 +41,7 @@ Hop hop_over_unknown_link(Place from, Place to) {
   return hop_between(from, to, {copy_engine_overhead_s, unknown_link_bytes_per_s}, "a link that is not known");
 }
 
-std::string why_pcie_is_closed(const Pair* pair, const std::optional<Path>& pcie, Place from, Place to) {
+std::string why_denied(const Pair* pair, const std::optional<Path>& pcie, Place from, Place to) {
   if (pair != nullptr && pair->access == Claim::no) {
     if (!pair->why_not.empty()) return pair->why_not;
     std::string sentence = fmt::format("peer access {} → {} is not supported", to_string(from), to_string(to));
@@ -56,19 +58,24 @@ Refusal refusal(Place from, Place to, std::string reason) {
 /// One sentence for both roads that a peer copy can take.
 std::string both_closed(std::string pcie_sentence) {
   const bool says_it_already = pcie_sentence.find("NVLink") != std::string::npos;
-  return says_it_already ? pcie_sentence : "no NVLink joins them, and over PCIe " + pcie_sentence;
+  return says_it_already ? pcie_sentence : "no NVLink joins them, and PCIe is closed: " + pcie_sentence;
+}
+
+std::string why_closed(const Machine& machine, const Pair* pair, Place from, Place to) {
+  const auto pcie = machine::pcie_path(machine, from.index, to.index);
+  std::string sentence = why_denied(pair, pcie, from, to);
+  const bool has_nvlink = machine::nvlink_path(machine, from.index, to.index).has_value();
+  return has_nvlink ? sentence : both_closed(std::move(sentence));
 }
 
 Offer offer_between_peers(const Machine& machine, Place from, Place to) {
   const Pair* pair = machine.pair(from.index, to.index);
-  const auto nvlink = machine::nvlink_path(machine, from.index, to.index);
-  const auto pcie = machine::pcie_path(machine, from.index, to.index);
-  const bool denied = pair != nullptr && pair->access == Claim::no;
-  if (!denied && nvlink) return hop_over(*nvlink, from, to);
-  if (!denied && pcie) return hop_over(*pcie, from, to);
-  if (pair != nullptr && pair->access == Claim::yes) return hop_over_unknown_link(from, to);
-  std::string closed = why_pcie_is_closed(pair, pcie, from, to);
-  return refusal(from, to, nvlink ? std::move(closed) : both_closed(std::move(closed)));
+  const Claim access = pair == nullptr ? Claim::unknown : pair->access;
+  if (access == Claim::no) return refusal(from, to, why_closed(machine, pair, from, to));
+  if (const auto nvlink = machine::nvlink_path(machine, from.index, to.index)) return hop_over(*nvlink, from, to);
+  if (const auto pcie = machine::pcie_path(machine, from.index, to.index)) return hop_over(*pcie, from, to);
+  if (access == Claim::yes) return hop_over_unknown_link(from, to);
+  return refusal(from, to, why_closed(machine, pair, from, to));
 }
 
 }  // namespace
