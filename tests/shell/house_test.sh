@@ -34,12 +34,13 @@ main() {
   allows src/kernels/digest.cu '#include <cuda_runtime.h>'
   allows src/session/open.cpp 'auto choice = std::getenv("PEERLANE_MACHINE");'
   allows src/base/text.cpp "$(seq 500)"
+  allows src/probe/peerlane_probe.cpp 'std::signal(SIGPIPE, SIG_IGN);'
   allows src/engine/submit.cpp 'child.exit(1); on_exit(2); signal_done();'
 }
 
 fresh_house() {
   rm -rf "${house:?}"/*
-  mkdir -p "$house"/{include/peerlane,src/{base,machine,plan,vendor,sim,memory,kernels,lanes/{cpu,file},engine,session},cli,docs}
+  mkdir -p "$house"/{include/peerlane,src/{base,machine,plan,vendor,sim,memory,kernels,lanes/{cpu,file},engine,session,probe},cli,docs}
   echo '#include "peerlane/place.hpp"' >"$house/src/plan/planner.hpp"
 }
 
