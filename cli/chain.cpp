@@ -147,7 +147,7 @@ class Chain {
     auto& reached = posts_[hop + 1];
     posts_[hop].buffer.reset();
     if (!stops_[hop + 1].is_file()) return {};
-    PEERLANE_TRY(session_.commit(reached.region));
+    PEERLANE_TRY(session_.commit(reached.region, request_.durable));
     const bool goes_on = hop + 2 < stops_.size();
     if (goes_on) reached.region = PEERLANE_TRY(session_.open_source(stops_[hop + 1].path));
     return {};

@@ -14,6 +14,7 @@ namespace peerlane::cli {
 namespace {
 
 constexpr Bytes usual_size = 1_GiB;
+constexpr int most_gpus_beside_hosts = 4;
 constexpr std::size_t most_reasons = 6;
 
 // --- the line that says which machine this is ---
@@ -42,13 +43,18 @@ std::string headline(const Machine& machine, bool simulated) {
   return fmt::format("{}\n", fmt::join(facts, " · "));
 }
 
-// --- the matrix ---
+// --- the roads ---
 
-std::vector<Place> places_of(const Machine& machine) {
+std::vector<Place> gpus_of(const Machine& machine) {
   std::vector<Place> places;
   for (int ordinal = 0; ordinal < machine.gpu_count(); ++ordinal) places.push_back(gpu(ordinal));
+  return places;
+}
+
+std::vector<Place> hosts_of(const Machine& machine) {
+  std::vector<Place> places;
   for (const int node : machine.numa_nodes()) places.push_back(host(node));
-  if (machine.numa_nodes().empty()) places.push_back(host());
+  if (places.empty()) places.push_back(host());
   return places;
 }
 
@@ -85,40 +91,74 @@ std::string best_rate(const Session& session, Place from, Place to, Bytes bytes)
   return gigabytes < 9.95 ? fmt::format("{:.1f}", gigabytes) : fmt::format("{:.0f}", gigabytes);
 }
 
-Cell gpu_cell(const Machine& machine, Place from, Place to) {
-  const Pair* pair = machine.pair(from.index, to.index);
-  return pair == nullptr ? Cell{} : Cell{pair->letters, "", pair_mark(*pair)};
-}
-
-Cell cell(const Session& session, Place from, Place to, Bytes bytes) {
-  const auto& machine = session.machine();
+/// What the hardware has between the two, before any choice.
+Cell standing(const Machine& machine, Place from, Place to) {
   const bool from_gpu = from.kind == PlaceKind::gpu;
   const bool to_gpu = to.kind == PlaceKind::gpu;
-  Cell cell;
   if (from_gpu && to_gpu) {
-    cell = gpu_cell(machine, from, to);
-  } else if (from_gpu || to_gpu) {
-    cell = {host_letters(machine, from_gpu ? from.index : to.index), "", "?"};
-  } else {
-    cell = {"CPU", "", ""};
+    const Pair* pair = machine.pair(from.index, to.index);
+    return pair == nullptr ? Cell{} : Cell{pair->letters, "", pair_mark(*pair)};
   }
-  cell.rate = best_rate(session, from, to, bytes);
-  return cell;
+  if (from_gpu || to_gpu) return {host_letters(machine, from_gpu ? from.index : to.index), "", "?"};
+  return {"CPU", "", ""};
 }
 
-std::string roads(const Session& session, Bytes bytes) {
-  const auto places = places_of(session.machine());
-  std::vector<std::string> names;
-  std::vector<std::vector<Cell>> cells;
-  for (const auto from : places) {
-    names.push_back(to_string(from));
-    auto& row = cells.emplace_back();
-    for (const auto to : places) row.push_back(from == to ? Cell{} : cell(session, from, to, bytes));
+class Roads {
+ public:
+  Roads(const Session& session, Bytes bytes) : session_(session), bytes_(bytes) {}
+
+  std::string text() const {
+    auto gpus = gpus_of(session_.machine());
+    const auto hosts = hosts_of(session_.machine());
+    if (std::ssize(gpus) > most_gpus_beside_hosts)
+      return to_text(between(gpus, "gpu:")) + "\n" + to_text(ends(gpus, hosts));
+    gpus.insert(gpus.end(), hosts.begin(), hosts.end());
+    return to_text(between(gpus, ""));
   }
-  return matrix(names, cells) + fmt::format(
-                                    "  GB/s from row to column, the best road for {}, expected{} · "
-                                    "✓ verified  ? claimed  ✗ closed: the way around\n",
-                                    format_bytes(bytes), session.simulated() ? " (simulated)" : "");
+
+ private:
+  Cell cell(Place from, Place to) const {
+    if (from == to) return {"", "", "", true};
+    auto cell = standing(session_.machine(), from, to);
+    cell.rate = best_rate(session_, from, to, bytes_);
+    return cell;
+  }
+
+  Table between(const std::vector<Place>& places, std::string kind) const {
+    Table table;
+    table.kind = std::move(kind);
+    for (const auto from : places) {
+      table.rows.push_back(to_string(from));
+      table.columns.push_back(to_string(from));
+      auto& row = table.cells.emplace_back();
+      for (const auto to : places) row.push_back(cell(from, to));
+    }
+    return table;
+  }
+
+  Table ends(const std::vector<Place>& gpus, const std::vector<Place>& hosts) const {
+    Table table;
+    for (const auto host : hosts) {
+      table.columns.push_back("to " + to_string(host));
+      table.columns.push_back("from " + to_string(host));
+    }
+    for (const auto gpu : gpus) {
+      table.rows.push_back(to_string(gpu));
+      auto& row = table.cells.emplace_back();
+      for (const auto host : hosts) row.insert(row.end(), {cell(gpu, host), cell(host, gpu)});
+    }
+    return table;
+  }
+
+  const Session& session_;
+  Bytes bytes_;
+};
+
+std::string legend(const Session& session, Bytes bytes) {
+  return fmt::format(
+      "  GB/s from row to column, expected of the best road for {}{}\n"
+      "  ✓ verified  ? claimed  ✗ closed, the rate is that of the way around\n",
+      format_bytes(bytes), session.simulated() ? " (simulated)" : "");
 }
 
 // --- what is closed, and what is not known ---
@@ -128,12 +168,23 @@ struct Closed {
   std::vector<const Pair*> pairs;
 };
 
+/// A pair's sentence names its GPUs; without the names the same reason of many pairs is said once.
+std::string without_names(const Pair& pair) {
+  auto sentence = pair.why_not;
+  for (const auto& [one, other] : {std::pair(pair.from, pair.to), std::pair(pair.to, pair.from)}) {
+    const auto names = fmt::format("gpu:{} and gpu:{} ", one, other);
+    if (const auto at = sentence.find(names); at != std::string::npos) sentence.replace(at, names.size(), "the two ");
+  }
+  return sentence;
+}
+
 std::vector<Closed> closed_roads(const Machine& machine) {
   std::vector<Closed> closed;
   for (const auto& pair : machine.pairs) {
     if (pair.access != Claim::no || pair.why_not.empty()) continue;
-    auto known = std::ranges::find(closed, pair.why_not, &Closed::sentence);
-    if (known == closed.end()) known = closed.insert(closed.end(), {pair.why_not, {}});
+    const auto sentence = without_names(pair);
+    auto known = std::ranges::find(closed, sentence, &Closed::sentence);
+    if (known == closed.end()) known = closed.insert(closed.end(), {sentence, {}});
     known->pairs.push_back(&pair);
   }
   return closed;
@@ -166,7 +217,8 @@ Result<void> run_map(const Request& request) {
   const auto session = PEERLANE_TRY(Session::open(request.options));
   const auto& machine = session.machine();
   if (request.json) return write_document(to_json(machine));
-  return write_out(headline(machine, session.simulated()) + "\n" + roads(session, bytes) + remarks(machine));
+  return write_out(headline(machine, session.simulated()) + "\n" + Roads(session, bytes).text() +
+                   legend(session, bytes) + remarks(machine));
 }
 
 }  // namespace peerlane::cli

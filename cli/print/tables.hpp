@@ -20,11 +20,17 @@ struct Cell {
   std::string letters;
   std::string rate;
   std::string mark;
-
-  bool empty() const { return letters.empty() && rate.empty() && mark.empty(); }
+  bool same = false;  ///< row and column are one place: a dot
 };
 
-/// A square matrix over the same names. Cells stand on one line while that fits a terminal, else on two.
-std::string matrix(const std::vector<std::string>& names, const std::vector<std::vector<Cell>>& cells);
+struct Table {
+  std::string kind;  ///< what all columns have before their number, "gpu:"; empty where they differ
+  std::vector<std::string> columns;
+  std::vector<std::string> rows;
+  std::vector<std::vector<Cell>> cells;
+};
+
+/// Cells stand on one line while that fits a terminal, else on two under short heads.
+std::string to_text(const Table& table);
 
 }  // namespace peerlane::cli
