@@ -19,11 +19,17 @@ std::size_t hop_column(const std::vector<Stop>& stops) {
   return widest;
 }
 
+/// Above the first row; a real machine's figures need no word.
+std::string headline(const Report& report) {
+  const bool needed = report.simulated.value_or(false) && report.hops.size() == 1;
+  return needed ? visible(report.machine) + " · simulated\n" : std::string();
+}
+
 /// Rows appear as hops end; a document is printed once, later.
 Witness witness_of(const Request& request, Report& report, Progress& progress) {
-  const auto print_row = [&progress, column = hop_column(request.stops)](const Receipt& receipt, const Plan& plan) {
+  const auto print_row = [&, column = hop_column(request.stops)](const Receipt& receipt, const Plan& plan) {
     Result<void> written;
-    progress.step_aside([&] { written = write_out(receipt_row(receipt, plan, column)); });
+    progress.step_aside([&] { written = write_out(headline(report) + receipt_row(receipt, plan, column)); });
     return written;
   };
   const auto stay_silent = [](const Receipt&, const Plan&) { return Result<void>{}; };
@@ -37,7 +43,6 @@ Result<void> carry(const Request& request, Report& report) {
   auto session = PEERLANE_TRY(Session::open(request.options));
   report.machine = session.machine().name;
   report.simulated = session.simulated();
-  if (session.simulated() && !request.json) PEERLANE_TRY(write_out(visible(report.machine) + " · simulated\n"));
   auto witness = witness_of(request, report, progress);
   return carry_chain(request, session, witness);
 }

@@ -108,9 +108,9 @@ Result<void> refuse_unknown_verb(std::span<char*> words) {
   const std::string_view first = words.front();
   if (find_verb(first) != nullptr || first == "--help" || first == "-h" || first == "--version") return {};
   const auto what = first.starts_with('-') ? "options follow the verb" : "no such verb";
-  const auto hint = did_you_mean(first, verb_names());
+  const auto guess = did_you_mean(first, verb_names());
   return fail(ErrorKind::invalid_argument, fmt::format("{}; the verbs are {}", what, join(verb_names())), quote(first),
-              hint);
+              guess.empty() ? "`peerlane --help` explains them" : guess);
 }
 
 Result<void> refuse_left_over(const CLI::App& sub) {

@@ -15,32 +15,28 @@ namespace peerlane::cli {
 
 namespace {
 
-Error about(std::string_view option, Error error) {
-  error.where = fmt::format("{}, {}", option, error.where);
-  return error;
+/// Reads a word that came with an option, whose name its error then bears.
+template <class T>
+Result<T> read(std::string_view option, const std::string& text, Result<T> (*parse)(std::string_view)) {
+  return parse(text).map_error([&](Error error) {
+    error.where = fmt::format("{} {}", option, quote(text));
+    return error;
+  });
 }
 
-Result<Bytes> read_size(const std::string& text) {
-  return parse_bytes(text).map_error([](Error error) { return about("--size", std::move(error)); });
-}
-
-Result<Nanoseconds> read_deadline(const std::string& text) {
-  const double span =
-      PEERLANE_TRY(parse_seconds(text).map_error([](Error error) { return about("--deadline", std::move(error)); }));
-  const auto deadline = from_seconds(span);
+Result<Nanoseconds> parse_deadline(std::string_view text) {
+  const auto deadline = from_seconds(PEERLANE_TRY(parse_seconds(text)));
   if (deadline.count() > 0) return deadline;
-  return fail(ErrorKind::invalid_argument, "nothing can be done in no time at all", "--deadline " + quote(text),
+  return fail(ErrorKind::invalid_argument, "nothing can be done in no time at all", "",
               "a duration is 2s, 250ms or 100us");
 }
 
-Result<std::uint64_t> read_seed(const std::string& text) {
+Result<std::uint64_t> parse_seed(std::string_view text) {
   std::uint64_t seed = 0;
   const auto* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, seed);
-  if (error != std::errc{} || stop != end) {
-    return fail(ErrorKind::invalid_argument, "it is not a whole number from 0 to 2^64-1", "--seed " + quote(text));
-  }
-  return seed;
+  if (error == std::errc{} && stop == end) return seed;
+  return fail(ErrorKind::invalid_argument, "it is not a whole number from 0 to 2^64-1");
 }
 
 Result<Options> read_options(const Words& words) {
@@ -58,8 +54,8 @@ Result<Options> read_options(const Words& words) {
                 "name one with --machine; `peerlane sim` lists them");
   }
   options.faults = words.faults;
-  if (words.seed) options.seed = PEERLANE_TRY(read_seed(*words.seed));
-  if (words.deadline) options.deadline = PEERLANE_TRY(read_deadline(*words.deadline));
+  if (words.seed) options.seed = PEERLANE_TRY(read("--seed", *words.seed, parse_seed));
+  if (words.deadline) options.deadline = PEERLANE_TRY(read("--deadline", *words.deadline, parse_deadline));
   return options;
 }
 
@@ -89,7 +85,7 @@ Result<Request> understand(const Words& words) {
   request.json = words.json;
   request.durable = words.durable;
   request.options = PEERLANE_TRY(read_options(words));
-  if (words.size) request.size = PEERLANE_TRY(read_size(*words.size));
+  if (words.size) request.size = PEERLANE_TRY(read("--size", *words.size, parse_bytes));
   for (const auto& word : words.places) request.stops.push_back(PEERLANE_TRY(read_stop(word)));
   return request;
 }

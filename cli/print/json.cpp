@@ -49,8 +49,35 @@ Json to_document(const Receipt& receipt) {
           {"verified", or_null(receipt.verified)}};
 }
 
+/// Words for programs: they do not change when a sentence is put better.
+std::string_view key(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::invalid_argument:
+      return "invalid_argument";
+    case ErrorKind::not_found:
+      return "not_found";
+    case ErrorKind::unavailable:
+      return "unavailable";
+    case ErrorKind::no_memory:
+      return "no_memory";
+    case ErrorKind::io:
+      return "io";
+    case ErrorKind::data_mismatch:
+      return "data_mismatch";
+    case ErrorKind::timeout:
+      return "timeout";
+    case ErrorKind::cancelled:
+      return "cancelled";
+    case ErrorKind::device_lost:
+      return "device_lost";
+    case ErrorKind::driver:
+      return "driver";
+  }
+  return "driver";
+}
+
 Json to_document(const Error& error) {
-  return {{"kind", to_string(error.kind)},
+  return {{"kind", key(error.kind)},
           {"message", error.what},
           {"where", text_or_null(error.where)},
           {"hint", text_or_null(error.hint)}};
