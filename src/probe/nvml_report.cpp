@@ -69,14 +69,34 @@ class Reader {
 
   void subject(std::string name) { subject_ = std::move(name); }
   void note(const char* what, nvml::Status status) {
-    notes_.push_back("NVML cannot read " + std::string(what) + " of " + subject_ + ": " + vendor::status_name(status));
+    for (Trouble& known : troubles_) {
+      if (known.what == what && known.status == status) return static_cast<void>(++known.times);
+    }
+    troubles_.push_back({what, status, subject_, 1});
   }
-  const std::vector<std::string>& notes() const { return notes_; }
+
+  /// One sentence a kind of trouble, however many GPUs have it.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> sentences;
+    for (const Trouble& trouble : troubles_) {
+      const std::string others = trouble.times > 1 ? " (and " + std::to_string(trouble.times - 1) + " times more)" : "";
+      sentences.push_back("NVML cannot read " + trouble.what + " of " + trouble.subject + others + ": " +
+                          vendor::status_name(trouble.status));
+    }
+    return sentences;
+  }
 
  private:
+  struct Trouble {
+    std::string what;
+    nvml::Status status;
+    std::string subject;
+    int times;
+  };
+
   const vendor::Nvml& nvml_;
   std::string subject_;
-  std::vector<std::string> notes_;
+  std::vector<Trouble> troubles_;
 };
 
 template <class T>

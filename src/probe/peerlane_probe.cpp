@@ -32,7 +32,7 @@ bool print(const std::string& text) {
 }  // namespace
 
 int main(int count, char** words) {
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, not a crash
+  std::signal(SIGPIPE, SIG_IGN);     // a reader that went away is a failed write, not a crash
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read what comes after the caller's end
   const auto library = library_from(count, words);
   if (!library) {

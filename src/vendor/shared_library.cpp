@@ -8,10 +8,10 @@ namespace peerlane::vendor {
 Result<SharedLibrary> SharedLibrary::open(const std::string& path, std::string hint) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return SharedLibrary(handle, path);
-  const char* reason = dlerror();
-  return fail(ErrorKind::unavailable,
-              "the library cannot be loaded: " + std::string(reason ? reason : "the loader gives no reason"), path,
-              std::move(hint));
+  const char* words = dlerror();
+  std::string reason = words != nullptr ? words : "the loader gives no reason";
+  if (reason.starts_with(path + ": ")) reason.erase(0, path.size() + 2);
+  return fail(ErrorKind::unavailable, "the library cannot be loaded: " + reason, path, std::move(hint));
 }
 
 void* SharedLibrary::symbol(const char* name) const {
