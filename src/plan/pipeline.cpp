@@ -40,7 +40,7 @@ void Pipeline::load_hop(const Hop& hop) {
   const int workers = std::max(hop.workers, 1);
   passage_.add(hop.cost.fixed_s, per_byte(hop) * workers);  // one worker carries a chunk alone
   workers_.add(hop.cost.fixed_s / workers, per_byte(hop));
-  workers_.servers = std::max(workers_.servers, workers);
+  workers_.servers = std::min(workers_.servers, workers);
 }
 
 void Pipeline::load_shared_segments(std::span<const Hop* const> hops) {

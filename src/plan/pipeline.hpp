@@ -1,6 +1,7 @@
 #pragma once
 /// The time of chunks that flow over hops in a row.
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -32,8 +33,8 @@ class Pipeline {
   void load_hop(const Hop& hop);
   void load_shared_segments(std::span<const Hop* const> hops);
 
-  Load passage_;             ///< of one chunk alone through every hop
-  Load workers_;             ///< the one pool that all host-progressed hops share
+  Load passage_;                                            ///< of one chunk alone through every hop
+  Load workers_ = {0, 0, std::numeric_limits<int>::max()};  ///< the one pool that all host-progressed hops share
   std::vector<Load> loads_;  ///< device-ordered hops, and the segments that several of them share
 };
 

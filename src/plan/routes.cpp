@@ -46,7 +46,7 @@ class RouteSearch {
  public:
   RouteSearch(const Machine& machine, const Hops& hops, const Request& request)
       : machine_(machine), request_(request), index_(hops.hops) {
-    may_relay_ = joins_two_gpus() && !joined_by_nvlink();
+    if (joins_two_gpus() && !joined_by_nvlink()) most_relays_ = one_gpu_reaches_both() ? 1 : 2;
     may_stop_ = request.from != request.to || index_.between(request.from, request.to).empty();
   }
 
@@ -80,7 +80,7 @@ class RouteSearch {
   }
 
   bool may_stand_between(Place place) const {
-    if (place.kind == PlaceKind::gpu) return may_relay_;
+    if (place.kind == PlaceKind::gpu) return relays_so_far() < most_relays_;
     const bool names_no_node = place.index == Place::any;
     return place.kind == PlaceKind::host && names_no_node == machine_.numa_nodes().empty();
   }
@@ -112,10 +112,22 @@ class RouteSearch {
     return std::ranges::any_of(index_.between(request_.from, request_.to), takes_nvlink);
   }
 
+  bool one_gpu_reaches_both() const {
+    auto reaches_both = [&](const Hop* hop) {
+      const bool stands_between = hop->to.kind == PlaceKind::gpu && hop->to != request_.from && hop->to != request_.to;
+      return stands_between && !index_.between(hop->to, request_.to).empty();
+    };
+    return std::ranges::any_of(index_.leaving(request_.from), reaches_both);
+  }
+
+  std::ptrdiff_t relays_so_far() const {
+    return std::ranges::count_if(road_.in_a_row(), [](const Hop* hop) { return hop->to.kind == PlaceKind::gpu; });
+  }
+
   const Machine& machine_;
   const Request& request_;
   const HopIndex index_;
-  bool may_relay_ = false;
+  std::ptrdiff_t most_relays_ = 0;
   bool may_stop_ = true;
   Candidate road_;  ///< so far
   std::vector<Candidate> found_;
