@@ -16,6 +16,7 @@ namespace peerlane::sim {
 struct Settings {
   std::uint64_t seed = 0;
   double noise = 0;  ///< relative spread of every duration, drawn from the seed
+  bool initialize = true;  ///< hand out the table as `load_cuda` does: cuInit was called
 };
 
 /// At most eight live at once in a process (the driver's table has no room for a `this`).
