@@ -24,7 +24,7 @@ const vendor::CudaDriver& driverless() {
 }
 
 std::vector<Place> all_places(const Machine& machine) {
-  std::vector<Place> places{mem(), file()};
+  std::vector<Place> places{mem(), file(), host()};
   for (int i = 0; i < machine.gpu_count(); ++i) places.push_back(gpu(i));
   for (int node : machine.numa_nodes()) places.push_back(host(node));
   return places;

@@ -1,7 +1,6 @@
 /// Copies on every preset carry equal bytes, at the rate its links give.
 
 #include <rapidcheck.h>
-#include <rapidcheck/gtest.h>
 
 #include "support/session_fixture.hpp"
 

@@ -20,6 +20,7 @@ main() {
   a_missing_extra_is_named_and_goes_on
   without_root_and_sudo_it_says_what_to_install
   sudo_is_used_when_not_root
+  elsewhere_it_names_the_packages_once
   no_toolkit_and_no_pip_offers_no_cuda
   an_nvcc_that_cannot_compile_is_passed_over
   ci_ends_with_the_code_of_the_tests
@@ -119,6 +120,16 @@ sudo_is_used_when_not_root() {
 apt-get update
 sudo
 apt-get install libfmt-dev'
+}
+
+elsewhere_it_names_the_packages_once() {
+  fresh_world
+  rm "$world/bin/dpkg-query" "$world/bin/apt-get"
+  dev setup
+  expect_code 0 "neither Debian nor Ubuntu" libfmt-dev librapidcheck-dev
+  dev setup
+  expect_code 0
+  [[ -z $said ]] || fail "a second setup said: $said"
 }
 
 no_toolkit_and_no_pip_offers_no_cuda() {
