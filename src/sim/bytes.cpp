@@ -7,7 +7,9 @@ namespace peerlane::sim {
 namespace {
 
 /// All host memory is one writer.
-Place party(Place place) { return place.kind == PlaceKind::gpu ? place : host(); }
+Place party(Place place) {
+  return place.kind == PlaceKind::gpu ? place : host();
+}
 
 }  // namespace
 
@@ -57,6 +59,7 @@ bool Pieces::lay_over(Bytes offset, std::span<std::byte> into) const {
 void ByteMover::copy(const End& from, const End& to, Bytes bytes, const Effects& effects, int issuer) {
   if (bytes == 0) return;
   if (is_plain(effects)) {
+    if (from.memory != to.memory) prepare(to, bytes);
     std::memmove(to.data(), from.data(), bytes);
     return;
   }
@@ -71,6 +74,7 @@ void ByteMover::copy(const End& from, const End& to, Bytes bytes, const Effects&
 
 void ByteMover::fill(const End& to, std::byte value, Bytes bytes, const Effects& effects, int issuer) {
   if (is_plain(effects)) {
+    prepare(to, bytes);
     std::memset(to.data(), std::to_integer<int>(value), bytes);
     return;
   }
@@ -100,6 +104,10 @@ void ByteMover::write(const End& to, std::span<const std::byte> bytes, Place wri
   if (effects.mirror) return;
   if (!effects.misdirect) return land(to, bytes);
   if (const auto wrong = elsewhere(to, bytes.size())) land(*wrong, bytes);
+}
+
+void ByteMover::prepare(const End& to, Bytes bytes) {
+  if (Reservation* backing = to.memory ? to.memory->backing() : nullptr) backing->expect_overwrite(to.data(), bytes);
 }
 
 void ByteMover::forget(const Memory& memory) {

@@ -36,6 +36,9 @@ class ByteMover {
   /// True when a plain pointer to the bytes shows what a reader sees, and writing through it is all there is to it.
   bool is_plain(const Effects& effects) const { return !effects.touch_bytes() && !keeps_history_ && mirrors_.empty(); }
 
+  /// A kernel is about to write all of it, plainly.
+  static void prepare(const End& to, Bytes bytes);
+
   void keep_history() { keeps_history_ = true; }
   void forget(const Memory& memory);
 

@@ -6,6 +6,10 @@
 
 namespace peerlane::sim {
 
+namespace {
+constexpr Bytes pageable_chunk = 64_KiB;
+}
+
 using cu::Status;
 
 bool World::may_touch(int gpu, const Memory& memory, bool writes) const {
@@ -77,7 +81,7 @@ Status World::find_end(std::uint64_t address, Bytes bytes, Side side, End& end) 
 }
 
 /// `by_names`: both contexts were named, so that the current one needs no access of its own.
-Status World::copy(End from, End to, Bytes bytes, cu::Stream handle, bool by_names) {
+Status World::copy(const End& from, const End& to, Bytes bytes, cu::Stream handle, bool by_names) {
   Context* context = nullptr;
   PEERLANE_STATUS(current(context));
   std::shared_ptr<Stream> stream;
@@ -87,18 +91,21 @@ Status World::copy(End from, End to, Bytes bytes, cu::Stream handle, bool by_nam
   };
   if (!by_names && (closed_vmm(from, false) || closed_vmm(to, true))) return Status::invalid_value;
 
-  CopyWork work{from, to, bytes, bytes, road_between(from, to, stream->context->gpu)};
-  if (!from.memory) {  // read before the call returns, by the host, chunk by chunk; the last chunk is still on its way
+  CopyWork work{from, to, bytes};
+  Bytes flowing = bytes;
+  if (!from.memory) {
+    // The host reads it all before the call returns, chunk by chunk; only the last chunk is still on its way then.
     const auto* source = reinterpret_cast<const std::byte*>(from.address);
     work.from.snapshot = std::make_shared<std::vector<std::byte>>(source, source + bytes);
     spend(static_cast<double>(bytes) / measured::pageable_in_bytes_per_s);
-    work.flowing = std::min<Bytes>(bytes, 64_KiB);
+    PEERLANE_STATUS(stream->context->error);
+    flowing = std::min<Bytes>(bytes, pageable_chunk);
   }
-  submit(stream, std::move(work), {from.memory, to.memory});
+  Road road = road_between(from, to, stream->context->gpu);
+  const auto operation = submit(stream, std::move(work), {from.memory, to.memory}, std::move(road), bytes, flowing);
   if (to.memory) return Status::success;
-  // Pageable memory is written by the host, so the call stays until it is done.
-  const auto operation = stream->queue.empty() ? nullptr : stream->queue.back();
-  return wait(*stream->context, [&] { return !operation || operation->over; });
+  // The host writes pageable memory itself, so the call stays until that is done.
+  return wait(*stream->context, [&] { return operation->over; });
 }
 
 Status World::cuMemcpyAsync(cu::DevicePtr to, cu::DevicePtr from, std::size_t bytes, cu::Stream stream) {
@@ -108,7 +115,7 @@ Status World::cuMemcpyAsync(cu::DevicePtr to, cu::DevicePtr from, std::size_t by
   End source, destination;
   PEERLANE_STATUS(find_end(from, bytes, Side::any, source));
   PEERLANE_STATUS(find_end(to, bytes, Side::any, destination));
-  return copy(std::move(source), std::move(destination), bytes, stream, false);
+  return copy(source, destination, bytes, stream, false);
 }
 
 Status World::cuMemcpyHtoDAsync(cu::DevicePtr to, const void* from, std::size_t bytes, cu::Stream stream) {
@@ -118,7 +125,7 @@ Status World::cuMemcpyHtoDAsync(cu::DevicePtr to, const void* from, std::size_t 
   End source, destination;
   PEERLANE_STATUS(find_end(reinterpret_cast<std::uint64_t>(from), bytes, Side::host, source));
   PEERLANE_STATUS(find_end(to, bytes, Side::device, destination));
-  return copy(std::move(source), std::move(destination), bytes, stream, false);
+  return copy(source, destination, bytes, stream, false);
 }
 
 Status World::cuMemcpyDtoHAsync(void* to, cu::DevicePtr from, std::size_t bytes, cu::Stream stream) {
@@ -128,7 +135,7 @@ Status World::cuMemcpyDtoHAsync(void* to, cu::DevicePtr from, std::size_t bytes,
   End source, destination;
   PEERLANE_STATUS(find_end(from, bytes, Side::device, source));
   PEERLANE_STATUS(find_end(reinterpret_cast<std::uint64_t>(to), bytes, Side::host, destination));
-  return copy(std::move(source), std::move(destination), bytes, stream, false);
+  return copy(source, destination, bytes, stream, false);
 }
 
 Status World::cuMemcpyDtoDAsync(cu::DevicePtr to, cu::DevicePtr from, std::size_t bytes, cu::Stream stream) {
@@ -138,7 +145,7 @@ Status World::cuMemcpyDtoDAsync(cu::DevicePtr to, cu::DevicePtr from, std::size_
   End source, destination;
   PEERLANE_STATUS(find_end(from, bytes, Side::device, source));
   PEERLANE_STATUS(find_end(to, bytes, Side::device, destination));
-  return copy(std::move(source), std::move(destination), bytes, stream, false);
+  return copy(source, destination, bytes, stream, false);
 }
 
 Status World::cuMemcpyPeerAsync(cu::DevicePtr to, cu::Context to_context, cu::DevicePtr from, cu::Context from_context,
@@ -156,7 +163,7 @@ Status World::cuMemcpyPeerAsync(cu::DevicePtr to, cu::Context to_context, cu::De
   PEERLANE_STATUS(find_end(to, bytes, Side::device, destination));
   if (source.place != peerlane::gpu(source_context->gpu)) return Status::invalid_value;
   if (destination.place != peerlane::gpu(destination_context->gpu)) return Status::invalid_value;
-  return copy(std::move(source), std::move(destination), bytes, stream, true);
+  return copy(source, destination, bytes, stream, true);
 }
 
 Status World::cuMemsetD8Async(cu::DevicePtr to, unsigned char value, std::size_t count, cu::Stream handle) {
@@ -170,7 +177,7 @@ Status World::cuMemsetD8Async(cu::DevicePtr to, unsigned char value, std::size_t
   if (!may_touch(stream->context->gpu, *end.memory, true)) return Status::invalid_value;
   Road road = roads_.kernel(stream->context->gpu, end.place, true);
   road.fixed_s = machine::copy_engine_overhead_s;
-  submit(stream, MemsetWork{end, std::byte{value}, count, std::move(road)}, {end.memory});
+  submit(stream, MemsetWork{end, std::byte{value}, count}, {end.memory}, std::move(road), count, count);
   return Status::success;
 }
 

@@ -334,7 +334,8 @@ Status World::cuCtxEnablePeerAccess(cu::Context peer, unsigned flags) {
   if (owner->error != Status::success) return owner->error;
   if (!can_access(context->gpu, owner->gpu)) return Status::peer_access_unsupported;
   if (context->peers.contains(owner->gpu)) return Status::peer_access_already_enabled;
-  const bool has_nvswitch = std::ranges::any_of(machine_.nodes, [](const Node& n) { return n.kind == NodeKind::nvswitch; });
+  const bool has_nvswitch =
+      std::ranges::any_of(machine_.nodes, [](const Node& n) { return n.kind == NodeKind::nvswitch; });
   if (!has_nvswitch && context->peers.size() >= most_peers_without_nvswitch) return Status::too_many_peers;
   context->peers.insert(owner->gpu);
   return Status::success;

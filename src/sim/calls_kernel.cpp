@@ -59,7 +59,9 @@ Status World::cuLaunchKernel(cu::Function handle, unsigned grid_x, unsigned grid
     auto memory = book_.find(access.address);
     if (memory && access.bytes > 0 && std::ranges::find(uses, memory) == uses.end()) uses.push_back(std::move(memory));
   }
-  submit(stream, std::move(work), std::move(uses));
+  Road road = kernel_road(work, context->gpu);
+  const Bytes bulk = work.call.accesses.empty() ? 0 : work.call.accesses.front().bytes;
+  submit(stream, std::move(work), std::move(uses), std::move(road), bulk, bulk);
   return Status::success;
 }
 
@@ -89,9 +91,12 @@ void World::run_kernel(const KernelWork& work, int gpu, const Effects& effects) 
     memory.push_back(found ? found->at(access.address) : nullptr);
     if (memory.size() == 1 && found) bulk = {found->place(), found, access.address, nullptr};
   }
-  const bool plain = !bulk.memory || mover_.is_plain(effects);
-  if (plain) return work.call.run(memory);
+  if (!bulk.memory) return work.call.run(memory);
   const KernelAccess& access = work.call.accesses.front();
+  if (mover_.is_plain(effects)) {
+    if (access.overwrites) ByteMover::prepare(bulk, access.bytes);
+    return work.call.run(memory);
+  }
   std::vector<std::byte> seen = mover_.read(bulk, access.bytes, own, access.writes ? Effects{} : effects, gpu);
   memory.front() = seen.data();
   work.call.run(memory);

@@ -124,7 +124,8 @@ Status World::cuMemHostRegister(void* pointer, std::size_t bytes, unsigned flags
   PEERLANE_STATUS(current(context));
   constexpr unsigned known_flags = 15;  // portable, device-mapped, I/O memory, read-only
   const auto base = reinterpret_cast<std::uint64_t>(pointer);
-  if (pointer == nullptr || bytes == 0 || base + bytes < base || (flags & ~known_flags) != 0) return Status::invalid_value;
+  if (pointer == nullptr || bytes == 0 || base + bytes < base || (flags & ~known_flags) != 0)
+    return Status::invalid_value;
   if (const auto known = book_.find(base); known && known->on_gpu()) return Status::invalid_value;
   if (book_.buried(base) || book_.is_reserved(base, 1)) return Status::invalid_value;
   if (book_.overlaps(base, bytes)) return Status::host_memory_already_registered;

@@ -81,7 +81,8 @@ Status World::cuMemPoolGetAccess(int* flags, cu::Pool handle, cu::Location* loca
   return Status::success;
 }
 
-Status World::cuMemAllocFromPoolAsync(cu::DevicePtr* pointer, std::size_t bytes, cu::Pool handle, cu::Stream stream_handle) {
+Status World::cuMemAllocFromPoolAsync(cu::DevicePtr* pointer, std::size_t bytes, cu::Pool handle,
+                                      cu::Stream stream_handle) {
   std::shared_ptr<Stream> stream;
   PEERLANE_STATUS(find(stream_handle, stream));
   std::shared_ptr<Pool> pool;
@@ -105,7 +106,8 @@ Status World::cuMemFreeAsync(cu::DevicePtr pointer, cu::Stream stream_handle) {
   PEERLANE_STATUS(find(stream_handle, stream));
   if (pointer == 0) return Status::success;
   const auto memory = book_.find(pointer);
-  if (!memory || memory->base != pointer || memory->kind != MemoryKind::pool || memory->freeing) return Status::invalid_value;
+  if (!memory || memory->base != pointer || memory->kind != MemoryKind::pool || memory->freeing)
+    return Status::invalid_value;
   memory->freeing = true;
   submit(stream, FreeWork{memory}, {});
   return Status::success;

@@ -11,11 +11,14 @@ namespace {
 using cu::Status;
 constexpr Bytes granularity = 2_MiB;
 
-bool is_granular(Bytes bytes) { return bytes > 0 && bytes % granularity == 0; }
+bool is_granular(Bytes bytes) {
+  return bytes > 0 && bytes % granularity == 0;
+}
 
 }  // namespace
 
-Status World::cuMemGetAllocationGranularity(std::size_t* bytes, const cu::AllocationProperties* properties, int option) {
+Status World::cuMemGetAllocationGranularity(std::size_t* bytes, const cu::AllocationProperties* properties,
+                                            int option) {
   if (bytes == nullptr || properties == nullptr || option < 0 || option > 1) return Status::invalid_value;
   if (properties->location.type != cu::location_device) return Status::not_supported;
   if (gpu(properties->location.id) == nullptr) return Status::invalid_device;
@@ -27,7 +30,7 @@ Status World::cuMemAddressReserve(cu::DevicePtr* pointer, std::size_t bytes, std
                                   unsigned long long flags) {
   if (pointer == nullptr || flags != 0 || !is_granular(bytes)) return Status::invalid_value;
   if ((alignment & (alignment - 1)) != 0) return Status::invalid_value;
-  Reservation addresses = Reservation::aligned(bytes, std::max<Bytes>(alignment, granularity));
+  Reservation addresses = Reservation::of(bytes, std::max<Bytes>(alignment, granularity));
   if (!addresses) return Status::out_of_memory;
   *pointer = addresses.address();
   book_.reserved.emplace(addresses.address(), std::move(addresses));
@@ -46,7 +49,8 @@ Status World::cuMemAddressFree(cu::DevicePtr pointer, std::size_t bytes) {
 Status World::cuMemCreate(cu::AllocationHandle* handle, std::size_t bytes, const cu::AllocationProperties* properties,
                           unsigned long long flags) {
   constexpr int pinned = 1;
-  if (handle == nullptr || properties == nullptr || flags != 0 || properties->type != pinned) return Status::invalid_value;
+  if (handle == nullptr || properties == nullptr || flags != 0 || properties->type != pinned)
+    return Status::invalid_value;
   if (properties->location.type != cu::location_device) return Status::not_supported;
   Gpu* owner = gpu(properties->location.id);
   if (owner == nullptr) return Status::invalid_device;

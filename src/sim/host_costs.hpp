@@ -21,7 +21,9 @@ inline constexpr std::string_view call_names[] = {
 #undef PEERLANE_NAME
 };
 
-constexpr std::string_view name_of(Call call) { return call_names[static_cast<std::size_t>(call)]; }
+constexpr std::string_view name_of(Call call) {
+  return call_names[static_cast<std::size_t>(call)];
+}
 
 /// Seconds of the caller's thread. Measured on two H200 (driver 580.159), or of the same order where nobody measured.
 constexpr double host_seconds(Call call) {

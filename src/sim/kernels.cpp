@@ -20,7 +20,7 @@ KernelCall peerlane_digest(void** parameters) {
   const auto count = parameter<std::uint64_t>(parameters, 1);
   const auto offset = parameter<std::uint64_t>(parameters, 2);
   const auto sum = parameter<cu::DevicePtr>(parameters, 3);
-  return {{{bytes, count, false}, {sum, sizeof(std::uint64_t), true}}, [=](std::span<std::byte* const> memory) {
+  return {{{bytes, count}, {sum, sizeof(std::uint64_t), true}}, [=](std::span<std::byte* const> memory) {
             std::uint64_t total = 0;
             std::memcpy(&total, memory[1], sizeof total);
             total += digest::sum(memory[0], count, offset);
@@ -33,7 +33,7 @@ KernelCall peerlane_fill(void** parameters) {
   const auto count = parameter<std::uint64_t>(parameters, 1);
   const auto offset = parameter<std::uint64_t>(parameters, 2);
   const auto seed = parameter<std::uint64_t>(parameters, 3);
-  return {{{bytes, count, true}},
+  return {{{bytes, count, true, true}},
           [=](std::span<std::byte* const> memory) { digest::fill(memory[0], count, offset, seed); }};
 }
 

@@ -14,6 +14,7 @@ struct KernelAccess {
   cu::DevicePtr address = 0;
   Bytes bytes = 0;
   bool writes = false;
+  bool overwrites = false;  ///< every byte of it, whatever was there
 };
 
 /// A launch with its arguments taken, as the driver takes them: at the call.

@@ -38,7 +38,7 @@ struct Memory {
   int node = -1;  ///< NUMA node of host memory, -1 unknown
   Context* context = nullptr;
   std::byte* real = nullptr;  ///< where the bytes are; device memory is nowhere else to be seen
-  bool freeing = false;  ///< cuMemFreeAsync was called
+  bool freeing = false;       ///< cuMemFreeAsync was called
   int users = 0;              ///< operations that will still touch it
   Reservation addresses;
   Reservation pages;
@@ -52,6 +52,12 @@ struct Memory {
     return address >= base && address - base <= bytes && count <= bytes - (address - base);
   }
   std::byte* at(std::uint64_t address) const { return real + (address - base); }
+  /// Where its bytes come from; null for registered memory, which is the caller's.
+  Reservation* backing() {
+    if (physical) return &physical->pages;
+    if (pages) return &pages;
+    return addresses ? &addresses : nullptr;
+  }
 };
 
 class AddressBook {

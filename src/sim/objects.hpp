@@ -37,7 +37,7 @@ struct Polls {
 /// One end of an operation.
 struct End {
   Place place;
-  std::shared_ptr<Memory> memory;                    ///< null for pageable memory
+  std::shared_ptr<Memory> memory;  ///< null for pageable memory
   std::uint64_t address = 0;
   std::shared_ptr<std::vector<std::byte>> snapshot;  ///< pageable source, read at the call
 
@@ -52,14 +52,11 @@ struct CopyWork {
   End from;
   End to;
   Bytes bytes = 0;
-  Bytes flowing = 0;  ///< what of them is still to cross the link
-  Road road;
 };
 struct MemsetWork {
   End to;
   std::byte value{};
   Bytes bytes = 0;
-  Road road;
 };
 struct KernelWork {
   KernelCall call;
@@ -94,6 +91,9 @@ struct Operation {
   std::shared_ptr<Stream> stream;
   Work work;
   std::vector<std::shared_ptr<Memory>> uses;
+  Road road;           ///< of what takes time: copies, memsets, kernels
+  Bytes crossing = 0;  ///< bytes that count on the links
+  Bytes flowing = 0;   ///< bytes that take time on them: fewer where the host has carried most of them itself
   bool started = false;
   bool over = false;  ///< finished, or ended with its context: nothing of it happens any more
   bool holds_engine = false;
@@ -140,9 +140,9 @@ struct Context {
   int gpu = 0;
   cu::Context handle = nullptr;
   int references = 0;
-  cu::Status error = cu::Status::success;  ///< sticky: what killed it
-  std::set<int> peers;                     ///< whose cuMemAlloc memory it may reach
-  std::shared_ptr<Stream> legacy;          ///< the NULL stream, made when first used
+  cu::Status error = cu::Status::success;        ///< sticky: what killed it
+  std::set<int> peers;                           ///< whose cuMemAlloc memory it may reach
+  std::shared_ptr<Stream> legacy;                ///< the NULL stream, made when first used
   std::vector<std::shared_ptr<Stream>> streams;  ///< also those that were destroyed with work left
 };
 

@@ -17,8 +17,9 @@ Overloaded(Functions...) -> Overloaded<Functions...>;
 
 }  // namespace
 
-void World::submit(const std::shared_ptr<Stream>& stream, Operation::Work work,
-                   std::vector<std::shared_ptr<Memory>> uses) {
+std::shared_ptr<Operation> World::submit(const std::shared_ptr<Stream>& stream, Operation::Work work,
+                                         std::vector<std::shared_ptr<Memory>> uses, Road road, Bytes crossing,
+                                         Bytes flowing) {
   auto operation = std::make_shared<Operation>();
   operation->serial = next_operation_++;
   operation->stream = stream;
@@ -26,9 +27,13 @@ void World::submit(const std::shared_ptr<Stream>& stream, Operation::Work work,
   std::erase(uses, nullptr);
   for (const auto& memory : uses) ++memory->users;
   operation->uses = std::move(uses);
-  stream->queue.push_back(std::move(operation));
+  operation->road = std::move(road);
+  operation->crossing = crossing;
+  operation->flowing = flowing;
+  stream->queue.push_back(operation);
   wake(stream);
   settle();
+  return operation;
 }
 
 /// The legacy stream and the blocking streams of its context hold each other back.
@@ -39,9 +44,12 @@ void World::wake_others(const Stream& stream) {
 
 /// The host writes pinned memory without a call, so waiting words are looked at whenever time moves.
 void World::look_at_values() {
-  if (value_waiters_.empty()) return;
-  for (const auto& stream : std::exchange(value_waiters_, {})) wake(stream);
+  wake_value_waiters();
   settle();
+}
+
+void World::wake_value_waiters() {
+  for (const auto& stream : std::exchange(value_waiters_, {})) wake(stream);
 }
 
 void World::settle() {
@@ -75,46 +83,45 @@ bool World::begin(const std::shared_ptr<Operation>& operation) {
     finish(operation);
     return true;
   };
-  return std::visit(
-      Overloaded{
-          [&](const RecordWork& work) {
-            work.record->done = true;
-            work.record->at = timeline_.now();
-            for (const auto& waiting : std::exchange(work.record->waiting, {})) {
-              if (const auto stream = waiting.lock()) wake(stream);
-            }
-            return over_at_once();
-          },
-          [&](const WaitWork& work) {
-            if (work.record->done) return over_at_once();
-            work.record->waiting.push_back(operation->stream);
-            return false;
-          },
-          [&](const WaitValueWork& work) {
-            if (value_reached(work)) return over_at_once();
-            value_waiters_.push_back(operation->stream);
-            return false;
-          },
-          [&](const WriteValueWork& work) {
-            mover_.write(work.at, std::as_bytes(std::span(&work.value, 1)), peerlane::gpu(operation->stream->context->gpu),
-                         {});
-            look_at_values();
-            return over_at_once();
-          },
-          [&](const HostWork&) {
-            operation->started = true;
-            host_calls_.push_back(operation);
-            return false;
-          },
-          [&](const FreeWork& work) {
-            const auto memory = work.memory;
-            finish(operation);
-            remove(memory);
-            return true;
-          },
-          [&](const auto&) { return begin_timed(operation); },
-      },
-      operation->work);
+  return std::visit(Overloaded{
+                        [&](const RecordWork& work) {
+                          work.record->done = true;
+                          work.record->at = timeline_.now();
+                          for (const auto& waiting : std::exchange(work.record->waiting, {})) {
+                            if (const auto stream = waiting.lock()) wake(stream);
+                          }
+                          return over_at_once();
+                        },
+                        [&](const WaitWork& work) {
+                          if (work.record->done) return over_at_once();
+                          work.record->waiting.push_back(operation->stream);
+                          return false;
+                        },
+                        [&](const WaitValueWork& work) {
+                          if (value_reached(work)) return over_at_once();
+                          value_waiters_.push_back(operation->stream);
+                          return false;
+                        },
+                        [&](const WriteValueWork& work) {
+                          mover_.write(work.at, std::as_bytes(std::span(&work.value, 1)),
+                                       peerlane::gpu(operation->stream->context->gpu), {});
+                          wake_value_waiters();
+                          return over_at_once();
+                        },
+                        [&](const HostWork&) {
+                          operation->started = true;
+                          host_calls_.push_back(operation);
+                          return false;
+                        },
+                        [&](const FreeWork& work) {
+                          const auto memory = work.memory;
+                          finish(operation);
+                          remove(memory);
+                          return true;
+                        },
+                        [&](const auto&) { return begin_timed(operation); },
+                    },
+                    operation->work);
 }
 
 bool World::value_reached(const WaitValueWork& work) const {
@@ -133,34 +140,28 @@ bool World::begin_timed(const std::shared_ptr<Operation>& operation) {
     lose(gpu);
     return false;
   }
-  Road road;
-  Bytes bytes = 0;
-  if (const auto* copy = std::get_if<CopyWork>(&operation->work)) {
-    road = copy->road;
-    bytes = copy->flowing;
-  } else if (const auto* memset = std::get_if<MemsetWork>(&operation->work)) {
-    road = memset->road;
-    bytes = memset->bytes;
-  } else {
-    const KernelCall& call = std::get<KernelWork>(operation->work).call;
-    road = kernel_road(std::get<KernelWork>(operation->work), gpu);
-    bytes = call.accesses.empty() ? 0 : call.accesses.front().bytes;
-  }
-  operation->effects = faults_.strike(road.ways, gpu);
-  if (!operation->effects.stuck && !touches_lost(*operation)) run(operation, road, bytes);
+  operation->effects = faults_.strike(operation->road.ways, gpu);
+  if (!operation->effects.stuck && !touches_lost(*operation)) run(operation);
   return false;
 }
 
 /// Time to the first byte, then the bytes at their share of the road.
-void World::run(const std::shared_ptr<Operation>& operation, const Road& road, Bytes bytes) {
+void World::run(const std::shared_ptr<Operation>& operation) {
   const double factor = seconds(noisy(1));
-  const auto flow = [this, operation, resources = road.resources, ceiling = road.ceiling,
-                     work = static_cast<double>(bytes) * factor] {
+  const auto flow = [this, operation, factor] {
     if (operation->over) return;
-    if (work <= 0) return complete(operation);
-    operation->flow = timeline_.start({work, ceiling, resources, [this, operation] { complete(operation); }});
+    if (operation->flowing == 0) return complete(operation);
+    operation->flow = timeline_.start({static_cast<double>(operation->flowing) * factor, operation->road.ceiling,
+                                       operation->road.resources, [this, operation] { complete(operation); }});
   };
-  timeline_.after(from_seconds(road.fixed_s * factor), flow);
+  timeline_.after(from_seconds(operation->road.fixed_s * factor), flow);
+}
+
+void World::count_on_links(const Operation& operation) {
+  for (const machine::Segment& segment : operation.road.segments) {
+    auto& [forward, back] = carried[segment.link];
+    (segment.forward ? forward : back) += operation.crossing;
+  }
 }
 
 void World::complete(const std::shared_ptr<Operation>& operation) {
@@ -169,10 +170,6 @@ void World::complete(const std::shared_ptr<Operation>& operation) {
   const int gpu = operation->stream->context->gpu;
   if (const auto* copy = std::get_if<CopyWork>(&operation->work)) {
     mover_.copy(copy->from, copy->to, copy->bytes, operation->effects, gpu);
-    for (const machine::Segment& segment : copy->road.segments) {
-      Bytes& count = segment.forward ? carried[segment.link].first : carried[segment.link].second;
-      count += copy->bytes;
-    }
   } else if (const auto* memset = std::get_if<MemsetWork>(&operation->work)) {
     mover_.fill(memset->to, memset->value, memset->bytes, operation->effects, gpu);
   } else {
@@ -180,6 +177,7 @@ void World::complete(const std::shared_ptr<Operation>& operation) {
     if (!kernel_is_legal(kernel, gpu)) return end_context(*operation->stream->context, cu::Status::illegal_address);
     run_kernel(kernel, gpu, operation->effects);
   }
+  count_on_links(*operation);
   finish(operation);
 }
 
@@ -230,9 +228,8 @@ void World::release_engine(Operation& operation) {
 
 /// Nobody answers at the other end: such an operation never finishes.
 bool World::touches_lost(const Operation& operation) const {
-  return std::ranges::any_of(operation.uses, [&](const auto& memory) {
-    return memory->on_gpu() && gpus_[memory->gpu]->lost;
-  });
+  return std::ranges::any_of(operation.uses,
+                             [&](const auto& memory) { return memory->on_gpu() && gpus_[memory->gpu]->lost; });
 }
 
 /// As on hardware: nothing of the context finishes any more, and every later call of it gives the same error. (The CUDA

@@ -1,5 +1,6 @@
 #pragma once
-/// What carries the bytes of one operation: the links it crosses, the rate it can reach, the time before the first byte.
+/// What carries the bytes of one operation: the links it crosses, the rate it can reach, the time before the first
+/// byte.
 
 #include <map>
 #include <span>
@@ -32,11 +33,11 @@ struct Road {
 
 /// Rates and times that were measured on two H200 (driver 580.159) and hold for every simulated machine.
 namespace measured {
-inline constexpr double staged_share = 0.68;      ///< what the driver's own staging makes of min(D2H, H2D)
-inline constexpr double staged_fixed_s = 13e-6;   ///< 4 KiB take 15.2 µs
-inline constexpr double pull_extra_s = 5.4e-6;    ///< stream on the destination: 4 KiB take 7.26 µs instead of 1.86
-inline constexpr double unset_pool_share = 0.94;  ///< pool memory under EnablePeerAccess alone: 373 of 396 GB/s
-inline constexpr double kernel_link_share = 0.94; ///< kernels over NVLink: 370 to 375 of 396 GB/s
+inline constexpr double staged_share = 0.68;       ///< what the driver's own staging makes of min(D2H, H2D)
+inline constexpr double staged_fixed_s = 13e-6;    ///< 4 KiB take 15.2 µs
+inline constexpr double pull_extra_s = 5.4e-6;     ///< stream on the destination: 4 KiB take 7.26 µs instead of 1.86
+inline constexpr double unset_pool_share = 0.94;   ///< pool memory under EnablePeerAccess alone: 373 of 396 GB/s
+inline constexpr double kernel_link_share = 0.94;  ///< kernels over NVLink: 370 to 375 of 396 GB/s
 inline constexpr double kernel_fixed_s = 4e-6;
 inline constexpr double pageable_in_bytes_per_s = 8.8e9;
 inline constexpr double pageable_out_bytes_per_s = 17e9;

@@ -25,13 +25,21 @@ Result<std::unique_ptr<Simulation>> Simulation::start(const Machine& machine, Se
 
 Simulation::Simulation(std::unique_ptr<World> world) : world_(std::move(world)) {}
 
-Simulation::~Simulation() { release_slot(world_->slot()); }
+Simulation::~Simulation() {
+  release_slot(world_->slot());
+}
 
-const vendor::CudaDriver& Simulation::driver() const { return world_->table; }
+const vendor::CudaDriver& Simulation::driver() const {
+  return world_->table;
+}
 
-const Clock& Simulation::clock() const { return world_->timeline(); }
+const Clock& Simulation::clock() const {
+  return world_->timeline();
+}
 
-Workers& Simulation::workers() { return world_->workers; }
+Workers& Simulation::workers() {
+  return world_->workers;
+}
 
 Result<void> Simulation::add_fault(const std::string& text) {
   const std::lock_guard lock(world_->mutex());

@@ -15,7 +15,7 @@ namespace peerlane::sim {
 
 struct Settings {
   std::uint64_t seed = 0;
-  double noise = 0;  ///< relative spread of every duration, drawn from the seed
+  double noise = 0;        ///< relative spread of every duration, drawn from the seed
   bool initialize = true;  ///< hand out the table as `load_cuda` does: cuInit was called
 };
 
@@ -36,8 +36,8 @@ class Simulation {
   /// Workers stepped on the waiting thread, in virtual time, in an order drawn from the seed.
   Workers& workers();
 
-  /// Adds a fault: KIND:WHERE[:N]. KIND is corrupt, drop, misdirect, mirror, stale, stuck, lost or fail; WHERE a directed
-  /// hop "gpu:0>gpu:1" (also "host>gpu:0"), a place "gpu:1", or a driver call's name; N the Nth time only.
+  /// Adds a fault: KIND:WHERE[:N]. KIND is corrupt, drop, misdirect, mirror, stale, stuck, lost or fail; WHERE a
+  /// directed hop "gpu:0>gpu:1" (also "host>gpu:0"), a place "gpu:1", or a driver call's name; N the Nth time only.
   Result<void> add_fault(const std::string& text);
 
   /// How often each driver call was made since the start, in the order of PEERLANE_CUDA_CALLS; for fail-the-Nth tests.

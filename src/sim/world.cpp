@@ -6,7 +6,6 @@
 #include <chrono>
 #include <thread>
 
-#include "base/text.hpp"
 #include "base/try.hpp"
 
 namespace peerlane::sim {
@@ -76,7 +75,9 @@ template cu::Module World::new_handle();
 template cu::Function World::new_handle();
 template cu::Pool World::new_handle();
 
-bool World::inside_host_function() { return in_host_function; }
+bool World::inside_host_function() {
+  return in_host_function;
+}
 
 std::vector<Context*>& World::stack() {
   ThreadStack& stack = thread_stacks[slot_];
@@ -232,60 +233,6 @@ void World::leave_with_context(Context& context) {
   context.legacy.reset();
   context.peers.clear();
   context.error = gpus_[context.gpu]->lost ? cu::Status::device_unavailable : cu::Status::success;
-}
-
-std::vector<std::string> World::leaks() const {
-  std::vector<std::string> held = misdeeds_;
-  const auto ended = [](const Context* context) { return context != nullptr && context->error != cu::Status::success; };
-  for (const auto& [base, memory] : book_.all()) {
-    if (ended(memory->context)) continue;
-    const std::string bytes = format_bytes(memory->bytes);
-    switch (memory->kind) {
-      case MemoryKind::device:
-        held.push_back(fmt::format("gpu:{}: device memory of {}, allocation {}", memory->gpu, bytes, memory->id));
-        break;
-      case MemoryKind::pool:
-        held.push_back(fmt::format("gpu:{}: pool memory of {}, allocation {}", memory->gpu, bytes, memory->id));
-        break;
-      case MemoryKind::vmm:
-        held.push_back(fmt::format("gpu:{}: mapping of {}, allocation {}", memory->gpu, bytes, memory->id));
-        break;
-      case MemoryKind::pinned:
-        held.push_back(fmt::format("host: pinned memory of {}, allocation {}", bytes, memory->id));
-        break;
-      case MemoryKind::registered:
-        held.push_back(fmt::format("host: registration of {}, allocation {}", bytes, memory->id));
-        break;
-    }
-  }
-  for (const auto& [base, pages] : book_.pages) {
-    held.push_back(fmt::format("host: pages of {} on node {}", format_bytes(pages.bytes), pages.node));
-  }
-  for (const auto& [base, reserved] : book_.reserved) {
-    held.push_back(fmt::format("address range of {}", format_bytes(reserved.bytes())));
-  }
-  for (const auto& [handle, physical] : physicals_) {
-    if (!physical->released) held.push_back(fmt::format("gpu:{}: physical memory of {}", physical->gpu, format_bytes(physical->bytes)));
-  }
-  const auto count = [&](const auto& table, std::string_view what) {
-    std::map<int, int> per_gpu;
-    for (const auto& [handle, object] : table.all()) {
-      if (!ended(object->context)) ++per_gpu[object->context->gpu];
-    }
-    for (const auto& [gpu, number] : per_gpu) held.push_back(fmt::format("gpu:{}: {} {}", gpu, number, what));
-  };
-  count(streams_, "streams");
-  count(events_, "events");
-  count(modules_, "modules");
-  for (const auto& [handle, pool] : pools_.all()) {
-    if (!pool->is_default) held.push_back(fmt::format("gpu:{}: a memory pool", pool->gpu));
-  }
-  for (const auto& gpu : gpus_) {
-    const Context& context = gpu->context;
-    if (context.references == 0 || ended(&context)) continue;
-    held.push_back(fmt::format("gpu:{}: primary context retained {} times", context.gpu, context.references));
-  }
-  return held;
 }
 
 }  // namespace peerlane::sim

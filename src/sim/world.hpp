@@ -1,6 +1,6 @@
 #pragma once
-/// The simulated driver's state and its calls. One mutex guards it all; every driver call enters through trampolines.cpp,
-/// which holds the mutex around it.
+/// The simulated driver's state and its calls. One mutex guards it all; every driver call enters through
+/// trampolines.cpp, which holds the mutex around it.
 
 #include <atomic>
 #include <cstdint>
@@ -44,12 +44,22 @@ class Simulation::World {
   std::vector<std::string> leaks() const;
 
   // For the workers, with the mutex held.
-  std::mutex& mutex() { return mutex_; }
-  Timeline& timeline() { return timeline_; }
-  const Machine& machine() const { return machine_; }
-  int slot() const { return slot_; }
+  std::mutex& mutex() {
+    return mutex_;
+  }
+  Timeline& timeline() {
+    return timeline_;
+  }
+  const Machine& machine() const {
+    return machine_;
+  }
+  int slot() const {
+    return slot_;
+  }
   Nanoseconds noisy(double seconds);
-  std::uint64_t draw(std::uint64_t bound) { return schedule_.below(bound); }
+  std::uint64_t draw(std::uint64_t bound) {
+    return schedule_.below(bound);
+  }
   void run_until(TimePoint time);
   /// Lets the next thing happen if it does so by `limit`.
   bool progress(TimePoint limit);
@@ -73,22 +83,30 @@ class Simulation::World {
   std::shared_ptr<Stream> legacy_stream(Context& context);
   template <class Handle>
   Handle new_handle();
-  void spend(double seconds) { run_until(timeline_.now() + noisy(seconds)); }
+  void spend(double seconds) {
+    run_until(timeline_.now() + noisy(seconds));
+  }
   cu::Status wait(Context& context, const std::function<bool()>& done);
   cu::Status poll(Polls& polls);
   void leave_with_context(Context& context);
 
   // queues.cpp: operations
-  void submit(const std::shared_ptr<Stream>& stream, Operation::Work work, std::vector<std::shared_ptr<Memory>> uses);
-  void wake(const std::shared_ptr<Stream>& stream) { ready_.push_back(stream); }
+  std::shared_ptr<Operation> submit(const std::shared_ptr<Stream>& stream, Operation::Work work,
+                                    std::vector<std::shared_ptr<Memory>> uses, Road road = {}, Bytes crossing = 0,
+                                    Bytes flowing = 0);
+  void wake(const std::shared_ptr<Stream>& stream) {
+    ready_.push_back(stream);
+  }
   void wake_others(const Stream& stream);
+  void wake_value_waiters();
   void look_at_values();
   void settle();
   void advance(const std::shared_ptr<Stream>& stream);
   bool may_start(const Operation& operation) const;
   bool begin(const std::shared_ptr<Operation>& operation);
   bool begin_timed(const std::shared_ptr<Operation>& operation);
-  void run(const std::shared_ptr<Operation>& operation, const Road& road, Bytes bytes);
+  void run(const std::shared_ptr<Operation>& operation);
+  void count_on_links(const Operation& operation);
   void complete(const std::shared_ptr<Operation>& operation);
   void finish(const std::shared_ptr<Operation>& operation);
   void let_go(Operation& operation);
@@ -102,7 +120,7 @@ class Simulation::World {
   // calls_copy.cpp: ends and roads
   enum class Side { device, host, any };
   cu::Status find_end(std::uint64_t address, Bytes bytes, Side side, End& end);
-  cu::Status copy(End from, End to, Bytes bytes, cu::Stream stream, bool by_names);
+  cu::Status copy(const End& from, const End& to, Bytes bytes, cu::Stream stream, bool by_names);
   Road road_between(const End& from, const End& to, int issuer);
   Openness openness(int gpu, const Memory& memory) const;
   bool may_touch(int gpu, const Memory& memory, bool writes) const;
@@ -182,7 +200,8 @@ class Unlocked {
 }  // namespace peerlane::sim
 
 /// Return from this driver call unless that succeeds.
-#define PEERLANE_STATUS(...)                                                               \
-  do {                                                                                     \
-    if (const cu::Status peerlane_status = (__VA_ARGS__); peerlane_status != cu::Status::success) return peerlane_status; \
+#define PEERLANE_STATUS(...)                                                                      \
+  do {                                                                                            \
+    if (const cu::Status peerlane_status = (__VA_ARGS__); peerlane_status != cu::Status::success) \
+      return peerlane_status;                                                                     \
   } while (false)
