@@ -36,8 +36,7 @@ double pipelined_seconds(std::span<const Hop> hops, Bytes bytes, Bytes chunk);
 
 /// Every simple route of at most three hops, each with its best chunk, cheapest first for this size. Between the ends
 /// stand pinned memory and, only between two GPUs that no NVLink joins, another GPU (two, where no single one reaches
-/// both). None where the staging limit does
-/// not hold two slots of 4 KiB per ring.
+/// both). No staged one where the staging limit does not hold two slots of 4 KiB per ring.
 std::vector<Route> find_routes(const Machine& machine, const Hops& hops, const Request& request);
 
 /// The plan: the cheapest route, runners-up that differ in a way worth reading, refusals that matter for this pair.
