@@ -39,8 +39,10 @@ class DeviceFlight final : public Flight {
   Result<void> fork_from_caller();
   Result<void> join_to_main();
   bool all_quiet();
+  void look_for_lost_gpus();
   void read_time();
 
+  std::mutex polling_;  // one thread looks at the device at a time: at the ending, events go to the next flight
   HopStream main_;  // the caller's stream, or the first hop's own
   std::vector<HopStream> hops_;
   std::vector<std::vector<cu::Event>> freed_;  // per ring and slot: the hop after it has read the slot
@@ -49,6 +51,7 @@ class DeviceFlight final : public Flight {
 };
 
 Result<void> DeviceFlight::launch() {
+  const std::lock_guard lock(polling_);
   set_running();
   auto launched = prepare();
   if (launched) launched = enqueue_all();
@@ -170,7 +173,8 @@ Result<void> DeviceFlight::join_to_main() {
 }
 
 bool DeviceFlight::poll() {
-  if (final()) return true;
+  const std::unique_lock lock(polling_, std::try_to_lock);
+  if (!lock || final()) return final();  // somebody else is launching it or looking at it
   if (!all_quiet()) return false;
   if (state() == TransferState::running) read_time();
   finish();
@@ -179,21 +183,27 @@ bool DeviceFlight::poll() {
 
 /// After a launch that went well its last event says it all; after one that broke off, every stream it touched does.
 bool DeviceFlight::all_quiet() {
-  const vendor::CudaDriver& driver = rooms.driver();
   bool launched;
   {
     std::lock_guard lock(mutex_);
     launched = !failure_ || failure_->kind == ErrorKind::timeout || failure_->kind == ErrorKind::cancelled;
   }
   if (launched) {
-    ContextScope scope(driver, main_.context);
-    return quiet(main_.gpu, driver.cuEventQuery(end_));
+    if (quiet(main_.gpu, rooms.driver().cuEventQuery(end_))) return true;
+    look_for_lost_gpus();
+    return false;
   }
   for (const HopStream& hop : hops_) {
-    ContextScope scope(driver, hop.context);
-    if (!quiet(hop.gpu, driver.cuStreamQuery(hop.stream))) return false;
+    if (!quiet(hop.gpu, query(hop.context, hop.stream))) return false;
   }
   return true;
+}
+
+/// The end waits for the streams of every hop, and one on a lost GPU never gets there.
+void DeviceFlight::look_for_lost_gpus() {
+  for (const HopStream& hop : hops_) {
+    if (hop.stream != main_.stream) quiet(hop.gpu, query(hop.context, hop.stream));
+  }
 }
 
 void DeviceFlight::read_time() {

@@ -7,6 +7,11 @@
 
 namespace peerlane::engine {
 
+namespace {
+/// After its deadline a flight that is not stuck still has the chunks under way to finish.
+constexpr Nanoseconds grace = std::chrono::milliseconds(100);
+}  // namespace
+
 Engine::~Engine() {
   std::vector<std::shared_ptr<Flight>> flights;
   {
@@ -14,11 +19,16 @@ Engine::~Engine() {
     flights.swap(flights_);
   }
   for (const auto& flight : flights) {
-    rooms_.workers.wait([&] { return flight->poll(); }, flight->request.deadline);
-    if (flight->final()) continue;
+    const auto over = [&] { return flight->poll(); };
+    if (rooms_.workers.wait([&] { return over() || flight->lost(); }, flight->request.deadline) && flight->final()) continue;
     flight->expire();
-    for (int gpu : flight->gpus()) rooms_.contexts->abandon(gpu);
+    if (!rooms_.workers.wait(over, rooms_.clock.now() + grace)) abandon(*flight);
   }
+}
+
+void Engine::abandon(const Flight& flight) {
+  for (int gpu : flight.gpus()) rooms_.contexts->abandon(gpu);
+  rooms_.memory->leases().never_give_back();
 }
 
 Result<Transfer> Engine::submit(const Plan& plan, const Request& request) {
@@ -32,7 +42,7 @@ Result<Transfer> Engine::submit(const Plan& plan, const Request& request) {
   }
   auto launched = flight->launch();
   if (!launched) {
-    rooms_.workers.wait([&] { return flight->poll(); }, request.deadline);
+    rooms_.workers.wait([&] { return flight->poll() || flight->lost(); }, request.deadline);
     return tl::unexpected(launched.error());
   }
   return Transfer(std::move(flight));
@@ -45,7 +55,7 @@ void Engine::sweep() {
 
 Result<Receipt> Engine::wait(Flight& flight, TimePoint until) {
   const TimePoint limit = std::min(until, flight.request.deadline);
-  if (!rooms_.workers.wait([&] { return flight.poll(); }, limit)) {
+  if (!rooms_.workers.wait([&] { return flight.poll() || flight.lost(); }, limit)) {
     if (limit == flight.request.deadline) {
       flight.expire();
       flight.poll();

@@ -37,6 +37,7 @@ class Engine {
 
  private:
   friend class peerlane::Transfer;
+  void abandon(const Flight& flight);
   Result<Receipt> wait(Flight& flight, TimePoint until);
   Result<Receipt> wait_short(const ShortWay& way, cu::Stream stream, Bytes bytes, Nanoseconds patience, TimePoint deadline);
   TransferState state_short(const ShortWay& way, cu::Stream stream);

@@ -40,6 +40,11 @@ TransferState Flight::state() const {
 
 bool Flight::final() const { return state() >= TransferState::done; }
 
+bool Flight::lost() const {
+  std::lock_guard lock(mutex_);
+  return failure_ && failure_->kind == ErrorKind::device_lost;
+}
+
 void Flight::set_running() {
   std::lock_guard lock(mutex_);
   if (state_ == TransferState::queued) state_ = TransferState::running;
@@ -129,6 +134,11 @@ bool Flight::quiet(int gpu, cu::Status status) {
   if (dead) rooms.contexts->abandon(gpu);
   begin_draining(std::move(error));
   return dead;
+}
+
+cu::Status Flight::query(cu::Context context, cu::Stream stream) const {
+  const vendor::ContextScope scope(rooms.driver(), context);
+  return scope.status() == cu::Status::success ? rooms.driver().cuStreamQuery(stream) : scope.status();
 }
 
 }  // namespace peerlane::engine

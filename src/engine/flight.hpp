@@ -42,7 +42,9 @@ struct Flight : std::enable_shared_from_this<Flight> {
   bool overdue() const { return rooms.clock.now() >= request.deadline; }
   /// The deadline has passed: drain, and remember why.
   void expire();
-  /// The answer of a final flight.
+  /// A GPU it used is lost: it may never become quiet, and there is no point in waiting for that.
+  bool lost() const;
+  /// The answer of a final or a lost flight.
   Result<Receipt> answer() const;
   /// GPUs whose engines this flight uses.
   std::vector<int> gpus() const;
@@ -76,6 +78,8 @@ struct Flight : std::enable_shared_from_this<Flight> {
   Result<void> open_peer_access();
   /// `query` of an event or stream: true when quiet. A sticky error is quiet too: nothing runs in a dead context.
   bool quiet(int gpu, cu::Status status);
+  /// Asks a stream. (An event is asked without its context being current, a stream is not.)
+  cu::Status query(cu::Context context, cu::Stream stream) const;
 
   mutable std::mutex mutex_;
   TransferState state_ = TransferState::queued;

@@ -126,12 +126,10 @@ Result<void> HostFlight::order_after_callers_stream() {
                      driver.cuStreamWaitValue32(request.stream, reinterpret_cast<cu::DevicePtr>(gate_->word), gate_->value,
                                                 cu::wait_value_geq),
                      "cuStreamWaitValue32", where));
-  rooms.workers.watch([flight = self(), gpu, context] {
-    cu::Status status;
-    {
-      ContextScope inner(flight->rooms.driver(), context);
-      status = flight->rooms.driver().cuEventQuery(flight->callers_mark_);
-    }
+  rooms.workers.watch([watched = std::weak_ptr(self()), gpu] {
+    const auto flight = watched.lock();
+    if (flight == nullptr) return true;
+    const cu::Status status = flight->rooms.driver().cuEventQuery(flight->callers_mark_);
     if (status == cu::Status::not_ready && !flight->overdue()) return false;
     if (status == cu::Status::success) {
       flight->begin();
@@ -215,14 +213,12 @@ Result<void> HostFlight::start_copy(std::size_t index, Bytes chunk) {
 
 /// Watches one chunk; without a mark (its recording failed) the whole stream.
 void HostFlight::watch_copy(std::size_t index, Bytes chunk, cu::Event mark) {
-  rooms.workers.watch([flight = self(), index, chunk, mark] {
+  rooms.workers.watch([watched = std::weak_ptr(self()), index, chunk, mark] {
+    const auto flight = watched.lock();
+    if (flight == nullptr) return true;  // abandoned at the session's end
     const Stage& stage = flight->stages_[index];
     const vendor::CudaDriver& driver = flight->rooms.driver();
-    cu::Status status;
-    {
-      ContextScope scope(driver, stage.context);
-      status = mark != nullptr ? driver.cuEventQuery(mark) : driver.cuStreamQuery(stage.stream);
-    }
+    const cu::Status status = mark != nullptr ? driver.cuEventQuery(mark) : flight->query(stage.context, stage.stream);
     if (flight->overdue()) flight->advance();
     if (!flight->quiet(stage.gpu, status)) return false;
     auto outcome = check(driver, status, "cuEventQuery", stage.where);

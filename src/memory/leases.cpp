@@ -96,8 +96,15 @@ Bytes Leases::held() const {
 bool Leases::take_over(const Region& region, std::function<void()> later) {
   std::lock_guard lock(mutex_);
   if (!held_now(region)) return false;
-  orphans_.push_back({region, std::move(later)});
+  if (!for_ever_) orphans_.push_back({region, std::move(later)});
   return true;
+}
+
+void Leases::never_give_back() noexcept {
+  std::vector<Orphan> forgotten;  // dropped outside the lock: they may be the last to hold memory that looks here
+  std::lock_guard lock(mutex_);
+  for_ever_ = true;
+  forgotten.swap(orphans_);
 }
 
 }  // namespace peerlane::memory

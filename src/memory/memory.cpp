@@ -180,15 +180,22 @@ Result<std::uint64_t> Memory::take_pages(Bytes bytes) {
   return reinterpret_cast<std::uint64_t>(pages);
 }
 
-/// Without a GPU nothing would read the pages by DMA, so there is nothing to pin them for.
+/// Without a GPU nothing would read the pages by DMA, so there is nothing to pin them for. Any GPU's context can pin, so
+/// a lost one does not matter while another works.
 Result<void> Memory::pin(Place place, void* pages, Bytes bytes) {
   if (contexts_->gpu_count() == 0) return {};
-  const std::vector<int> gpus = gpus_near(place.index);
-  if (gpus.empty()) {
-    return fail(ErrorKind::device_lost, "every GPU was given up, so nothing can pin host memory", to_string(place));
+  Result<void> pinned =
+      fail(ErrorKind::device_lost, "every GPU was given up, so nothing can pin host memory", to_string(place));
+  for (const int gpu : gpus_near(place.index)) {
+    pinned = pin_with(gpu, place, pages, bytes);
+    if (pinned || pinned.error().kind != ErrorKind::device_lost) break;
   }
+  return pinned;
+}
+
+Result<void> Memory::pin_with(int gpu, Place place, void* pages, Bytes bytes) {
   const vendor::CudaDriver& driver = contexts_->driver();
-  ContextScope scope(driver, PEERLANE_TRY(contexts_->context(gpus.front())));
+  ContextScope scope(driver, PEERLANE_TRY(contexts_->context(gpu)));
   PEERLANE_TRY(check(driver, scope.status(), "cuCtxPushCurrent", to_string(place)));
   const cu::Status status = driver.cuMemHostRegister(pages, bytes, cu::host_register_portable);
   if (status == cu::Status::success) return {};
@@ -200,14 +207,19 @@ Result<void> Memory::pin(Place place, void* pages, Bytes bytes) {
   return tl::unexpected(std::move(error));
 }
 
+/// Whether the driver has let go of the pages.
 bool Memory::unpin(void* pages) noexcept {
   if (contexts_->gpu_count() == 0) return true;
-  const std::vector<int> gpus = gpus_near(Place::any);
-  if (gpus.empty()) return false;
-  const auto context = contexts_->context(gpus.front());
-  if (!context) return false;
-  ContextScope scope(contexts_->driver(), *context);
-  return scope.status() == cu::Status::success && contexts_->driver().cuMemHostUnregister(pages) == cu::Status::success;
+  const vendor::CudaDriver& driver = contexts_->driver();
+  for (const int gpu : gpus_near(Place::any)) {
+    const auto context = contexts_->context(gpu);
+    if (!context) continue;
+    ContextScope scope(driver, *context);
+    if (scope.status() == cu::Status::success && driver.cuMemHostUnregister(pages) == cu::Status::success) return true;
+  }
+  // The call reports earlier errors too, and may have done its work all the same.
+  const auto facts = pointer_facts(driver, pages);
+  return facts && facts->kind == AllocationKind::pageable;
 }
 
 /// Usable GPUs, those whose context exists already first (a new one takes hundreds of MiB), then those near the node.

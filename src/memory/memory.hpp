@@ -28,6 +28,8 @@ class Leases {
   Bytes held() const;
   /// True when the region was taken over: `later` is called once its last lease has ended.
   bool take_over(const Region& region, std::function<void()> later);
+  /// What is leased now will never be given back: an engine that hangs may still touch it.
+  void never_give_back() noexcept;
 
  private:
   struct Slot {
@@ -46,6 +48,7 @@ class Leases {
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> idle_;  ///< slots without a lease; has room for all of them
   std::vector<Orphan> orphans_;
+  bool for_ever_ = false;
 };
 
 /// Owner of every buffer the session hands out; kept alive by them.
@@ -76,6 +79,7 @@ class Memory final : public Buffer::Owner, public std::enable_shared_from_this<M
   Result<std::uint64_t> take_pinned(Place place, Bytes bytes);
   Result<std::uint64_t> take_pages(Bytes bytes);
   Result<void> pin(Place place, void* pages, Bytes bytes);
+  Result<void> pin_with(int gpu, Place place, void* pages, Bytes bytes);
   bool unpin(void* pages) noexcept;
   std::vector<int> gpus_near(int node) const;
   void give_back(const Region& region) noexcept;

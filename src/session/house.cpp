@@ -36,6 +36,12 @@ std::string name_of(const Region& region) {
 
 }  // namespace
 
+/// The engine waits for what is in flight; then the threads end, before the rooms that their jobs work in.
+Session::House::~House() {
+  engine.reset();
+  threads.reset();
+}
+
 Result<void> Session::House::take_this_machine() {
   if (!options.faults.empty()) {
     return fail(ErrorKind::invalid_argument, "faults are for simulated machines, and this one is real", options.faults.front(),

@@ -34,6 +34,8 @@ struct Session::House {
   std::unique_ptr<engine::Rooms> rooms;
   std::unique_ptr<engine::Engine> engine;
 
+  House() = default;
+  ~House();
   Result<void> take_this_machine();
   Result<void> take_simulated_machine();
   void learn_hops();

@@ -122,6 +122,7 @@ Result<PeerAccess> Session::allow(Place reader, Place owner) {
       return fail(ErrorKind::invalid_argument, "peer access is between two GPUs of this machine", to_string(place));
     }
   }
+  if (reader == owner) return fail(ErrorKind::invalid_argument, "a GPU always reaches its own memory", to_string(reader));
   return PeerAccess(PEERLANE_TRY(house_->rooms->peers->allow(reader.index, owner.index)));
 }
 
