@@ -136,8 +136,9 @@ std::string one_element_a_line(const Json& list) {
 }  // namespace
 
 std::string to_json(const Machine& machine) {
+  const Json json = document(machine);
   std::string text = "{";
-  for (const auto& [key, value] : document(machine).items()) {
+  for (const auto& [key, value] : json.items()) {
     text += text.size() == 1 ? "\n  " : ",\n  ";
     text += dump(Json(key)) + ": " + (value.is_array() ? one_element_a_line(value) : dump(value));
   }
