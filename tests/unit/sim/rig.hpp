@@ -110,6 +110,28 @@ class Rig {
     return taken;
   }
 
+  cu::Function function(int gpu, const char* name) {
+    use(gpu);
+    cu::Module module = nullptr;
+    EXPECT_EQ(driver().cuModuleLoadData(&module, "image"), Status::success);
+    cu::Function function = nullptr;
+    EXPECT_EQ(driver().cuModuleGetFunction(&function, module, name), Status::success);
+    return function;
+  }
+  /// Launches peerlane_digest on `gpu` over memory anywhere; the sum is added to *sum.
+  Status digest(int gpu, cu::DevicePtr bytes, std::uint64_t count, cu::DevicePtr sum, cu::Stream on) {
+    const cu::Function kernel = function(gpu, "peerlane_digest");
+    std::uint64_t offset = 0;
+    void* parameters[] = {&bytes, &count, &offset, &sum};
+    return driver().cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, on, parameters, nullptr);
+  }
+  Status fill(int gpu, cu::DevicePtr bytes, std::uint64_t count, std::uint64_t seed, cu::Stream on) {
+    const cu::Function kernel = function(gpu, "peerlane_fill");
+    std::uint64_t offset = 0;
+    void* parameters[] = {&bytes, &count, &offset, &seed};
+    return driver().cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, on, parameters, nullptr);
+  }
+
   static Content pattern(Bytes bytes, unsigned salt = 1) {
     Content content(bytes);
     for (Bytes i = 0; i < bytes; ++i) content[i] = static_cast<unsigned char>(i * 31 + salt * 17 + (i >> 8));
@@ -121,5 +143,23 @@ class Rig {
   std::unique_ptr<Simulation> simulation_;
   std::vector<cu::Context> contexts_;
 };
+
+/// GPUs that all may reach each other, and nothing else: no links, no host.
+inline Machine bare_machine(int gpus) {
+  Machine machine;
+  machine.name = "bare";
+  for (int i = 0; i < gpus; ++i) {
+    Node node;
+    node.index = i;
+    node.memory = 1_GiB;
+    node.memory_bytes_per_s = 1e12;
+    node.compute_major = 9;
+    machine.nodes.push_back(node);
+    for (int other = 0; other < gpus; ++other) {
+      if (other != i) machine.pairs.push_back({i, other, "SYS", 0, Claim::yes, Claim::yes, ""});
+    }
+  }
+  return machine;
+}
 
 }  // namespace peerlane::sim
