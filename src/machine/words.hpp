@@ -14,6 +14,8 @@ struct Word {
   Enum value;
   std::string_view text;
 };
+template <class Enum>
+Word(Enum, std::string_view) -> Word<Enum>;
 
 inline constexpr std::array node_words = {
     Word{NodeKind::gpu, "gpu"},        Word{NodeKind::numa, "numa"},
