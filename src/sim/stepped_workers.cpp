@@ -78,13 +78,14 @@ bool SteppedWorkers::look_at_watches() {
   return true;
 }
 
-bool SteppedWorkers::round(TimePoint until) {
+bool SteppedWorkers::round(TimePoint until, std::uint64_t seen) {
   const std::lock_guard turn(turn_);
   const std::lock_guard lock(world_.mutex());
   world_.call_host_functions();
   if (run_ended_job() || look_at_watches()) return true;
   if (world_.progress(until)) return true;
   if (world_.timeline().now() >= until) return false;
+  if (world_.timeline().happened() != seen) return true;  // the caller's look took host time, and things happened in it
   world_.run_until(until);
   look_again_ = true;  // a watch may look at the clock
   return true;
@@ -92,11 +93,17 @@ bool SteppedWorkers::round(TimePoint until) {
 
 bool SteppedWorkers::wait(const std::function<bool()>& done, TimePoint until) {
   const TimePoint end = std::min(until, end_of_time);
-  while (!done()) {
+  while (true) {
+    const std::uint64_t seen = happened();
+    if (done()) return true;
     const bool late = world_.timeline().now() >= end;
-    if (!round(end) || late) return done();
+    if (!round(end, seen) || late) return done();
   }
-  return true;
+}
+
+std::uint64_t SteppedWorkers::happened() const {
+  const std::lock_guard lock(world_.mutex());
+  return world_.timeline().happened();
 }
 
 }  // namespace peerlane::sim

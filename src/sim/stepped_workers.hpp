@@ -21,8 +21,9 @@ class SteppedWorkers final : public Workers {
 
  private:
   /// One thing: an ended job, a look at the watches, or a step of the simulation. False once time stands at `until` and
-  /// nothing more can happen before it.
-  bool round(TimePoint until);
+  /// nothing more can happen before it. `seen`: what had happened before the caller last looked.
+  bool round(TimePoint until, std::uint64_t seen);
+  std::uint64_t happened() const;
   bool run_ended_job();
   bool look_at_watches();
   void start_jobs();
