@@ -42,18 +42,22 @@ class GpuErrand {
   cu::Stream stream() const { return stream_; }
 
   Result<void> wait(TimePoint deadline) {
-    cu::Status status = cu::Status::not_ready;
+    const std::string where = to_string(peerlane::gpu(gpu_));
+    Result<void> outcome;
+    bool quiet = false;
     const bool over = rooms_.workers.wait(
         [&] {
           ContextScope scope(rooms_.driver(), context_);
-          status = rooms_.driver().cuStreamQuery(stream_);
-          return status != cu::Status::not_ready;
+          const cu::Status status = rooms_.driver().cuStreamQuery(stream_);
+          quiet = status == cu::Status::success;
+          // After an error that leaves the GPU alive the kernel may still run: ask on until the stream is quiet.
+          if (!quiet && status != cu::Status::not_ready) outcome = check(rooms_.driver(), status, "cuStreamQuery", where);
+          return quiet || (!outcome && outcome.error().kind == ErrorKind::device_lost);
         },
         deadline);
-    stuck_ = status != cu::Status::success;
-    const std::string where = to_string(peerlane::gpu(gpu_));
-    if (!over) return fail(ErrorKind::timeout, "the GPU was not done when the deadline passed", where);
-    return check(rooms_.driver(), status, "cuStreamQuery", where);
+    stuck_ = !quiet;
+    if (!over && outcome) return fail(ErrorKind::timeout, "the GPU was not done when the deadline passed", where);
+    return outcome;
   }
 
  private:
