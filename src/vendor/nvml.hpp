@@ -121,7 +121,7 @@ inline constexpr unsigned fabric_info_version = sizeof(FabricInfo) | (2u << 24);
   X(pcie_max_generation, nvmlDeviceGetMaxPcieLinkGeneration, (nvml::Device device, unsigned* generation))              \
   X(pcie_max_width, nvmlDeviceGetMaxPcieLinkWidth, (nvml::Device device, unsigned* width))                             \
   X(mig_mode, nvmlDeviceGetMigMode, (nvml::Device device, unsigned* current, unsigned* pending))                       \
-  X(fabric_info, nvmlDeviceGetGpuFabricInfoV, (nvml::Device device, nvml::FabricInfo* info))
+  X(fabric_info, nvmlDeviceGetGpuFabricInfoV, (nvml::Device device, void* info /* its first field tells which form it has */))
 // clang-format on
 
 namespace peerlane::vendor {
