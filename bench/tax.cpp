@@ -35,7 +35,7 @@ nlohmann::json measure(Session& session, const Road& road, cu::Stream stream) {
   const vendor::CudaDriver& driver = session.driver();
   const Buffer from = session.allocate(road.from, 4_KiB).value();
   const Buffer to = session.allocate(road.to, 4_KiB).value();
-  session.fill(from, 7).value();
+  if (!session.fill(from, 7)) return {};
   CopyOptions options;
   options.stream = stream;
   const Region source = from;
