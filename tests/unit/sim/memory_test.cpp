@@ -29,7 +29,7 @@ TEST(Memory, FreshMemoryIsPoisonEverywhere) {
   Rig rig("laptop-1gpu");
   for (const Bytes bytes : {1_KiB, 2_MiB, 33_MiB}) {
     const Content seen = rig.read(rig.memory(0, bytes), bytes, 0);
-    EXPECT_THAT(seen, testing::Each(static_cast<unsigned char>(poison))) << bytes;
+    EXPECT_TRUE(Rig::is_all(seen, static_cast<unsigned char>(poison))) << bytes;
     const unsigned char* pinned = rig.pinned(bytes);
     EXPECT_EQ(pinned[0], static_cast<unsigned char>(poison));
     EXPECT_EQ(pinned[bytes - 1], static_cast<unsigned char>(poison));
@@ -50,7 +50,7 @@ TEST(Memory, AnAddressThatComesAgainIsPoisonedAndHasAnotherId) {
   const auto second = rig.memory(0, 1_MiB);
   EXPECT_EQ(second, first);
   EXPECT_NE(id_of(second), first_id);
-  EXPECT_THAT(rig.read(second, 1_MiB, 0), testing::Each(static_cast<unsigned char>(poison)));
+  EXPECT_TRUE(Rig::is_all(rig.read(second, 1_MiB, 0), static_cast<unsigned char>(poison)));
 }
 
 TEST(Memory, FreedAddressesAreInvalid) {

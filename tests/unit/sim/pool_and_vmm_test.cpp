@@ -7,8 +7,12 @@ namespace {
 
 constexpr Bytes size = 64_MiB;
 
-cu::Location at(int gpu) { return {cu::location_device, gpu}; }
-cu::AccessDescription access(int gpu, int flags = cu::access_read_write) { return {at(gpu), flags}; }
+cu::Location at(int gpu) {
+  return {cu::location_device, gpu};
+}
+cu::AccessDescription access(int gpu, int flags = cu::access_read_write) {
+  return {at(gpu), flags};
+}
 
 double rate_of_copy(Rig& rig, cu::DevicePtr to, cu::DevicePtr from, int on) {
   const cu::Stream stream = rig.stream(on);

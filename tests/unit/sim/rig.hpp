@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -35,6 +38,11 @@ class Rig {
   const Machine& machine() const { return machine_; }
   cu::Context context(int gpu) { return contexts_.at(gpu); }
   int gpus() const { return static_cast<int>(contexts_.size()); }
+  std::uint64_t calls(std::string_view name) {
+    const auto all = simulation_->calls();
+    const auto call = std::ranges::find(all, name, &std::pair<std::string_view, std::uint64_t>::first);
+    return call->second;
+  }
   double now_s() { return seconds(simulation_->clock().now()); }
 
   void use(int gpu) { ASSERT_EQ(driver().cuCtxSetCurrent(contexts_.at(gpu)), Status::success); }
@@ -96,20 +104,26 @@ class Rig {
     EXPECT_EQ(driver().cuEventElapsedTime(&milliseconds, start, end), Status::success);
     return milliseconds / 1e3;
   }
-  /// A copy between two GPUs on a stream of `on`, timed by events.
+  /// A copy between two GPUs on a stream of `on`, timed by events. All is enqueued before it may begin, so that the
+  /// time is the stream's and not the host's.
   double copy_s(int from_gpu, int to_gpu, Bytes bytes, int on) {
     const auto from = memory(from_gpu, bytes);
     const auto to = memory(to_gpu, bytes);
+    unsigned char* gate = pinned(4);
+    std::fill_n(gate, 4, static_cast<unsigned char>(0));
     const cu::Stream s = stream(on);
+    const auto gate_address = reinterpret_cast<cu::DevicePtr>(gate);
+    EXPECT_EQ(driver().cuStreamWaitValue32(s, gate_address, 1, cu::wait_value_equal), Status::success);
     const cu::Event start = mark(on, s);
     EXPECT_EQ(driver().cuMemcpyDtoDAsync(to, from, bytes, s), Status::success);
     const cu::Event end = mark(on, s);
+    gate[0] = 1;
     const double taken = elapsed_s(start, end);
+    EXPECT_EQ(driver().cuMemFreeHost(gate), Status::success);
     EXPECT_EQ(driver().cuMemFree(from), Status::success);
     EXPECT_EQ(driver().cuMemFree(to), Status::success);
     return taken;
   }
-
   cu::Function function(int gpu, const char* name) {
     use(gpu);
     cu::Module module = nullptr;
@@ -132,6 +146,9 @@ class Rig {
     return driver().cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, on, parameters, nullptr);
   }
 
+  static bool is_all(const Content& content, unsigned char value) {
+    return std::ranges::all_of(content, [value](unsigned char c) { return c == value; });
+  }
   static Content pattern(Bytes bytes, unsigned salt = 1) {
     Content content(bytes);
     for (Bytes i = 0; i < bytes; ++i) content[i] = static_cast<unsigned char>(i * 31 + salt * 17 + (i >> 8));

@@ -60,7 +60,8 @@ TEST(Rules, EnableAnswersAsTheDriverDoes) {
   EXPECT_EQ(driver.cuCtxEnablePeerAccess(rig.context(1), 0), Status::peer_access_already_enabled);
   EXPECT_EQ(driver.cuCtxDisablePeerAccess(rig.context(1)), Status::success);
   EXPECT_EQ(driver.cuCtxDisablePeerAccess(rig.context(1)), Status::peer_access_not_enabled);
-  EXPECT_EQ(driver.cuCtxEnablePeerAccess(reinterpret_cast<cu::Context>(std::uintptr_t{64}), 0), Status::invalid_context);
+  EXPECT_EQ(driver.cuCtxEnablePeerAccess(reinterpret_cast<cu::Context>(std::uintptr_t{64}), 0),
+            Status::invalid_context);
 }
 
 TEST(Rules, OneDirectionOpensNoOther) {
@@ -128,7 +129,8 @@ TEST(Rules, AtomicsAreNeverNativeOverPcie) {
   Rig rig(machine);
   for (const Pair& pair : machine.pairs) {
     int value = 7;
-    EXPECT_EQ(rig.driver().cuDeviceGetP2PAttribute(&value, cu::p2p_native_atomics, pair.from, pair.to), Status::success);
+    EXPECT_EQ(rig.driver().cuDeviceGetP2PAttribute(&value, cu::p2p_native_atomics, pair.from, pair.to),
+              Status::success);
     EXPECT_EQ(value, 0) << pair.from << " " << pair.to;
   }
   Rig nvlink("dgx-h100");
