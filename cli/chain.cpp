@@ -11,12 +11,18 @@ namespace peerlane::cli {
 
 namespace {
 
+/// Where a file is, or would be: links followed, dots taken out.
+std::filesystem::path location(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
+}
+
 /// The same file, whatever it is called: by another path, through a symbolic link, or as a hard link.
 bool same_file(const std::string& one, const std::string& other) {
   std::error_code ignored;
   if (std::filesystem::equivalent(one, other, ignored)) return true;
-  const auto name = std::filesystem::weakly_canonical(one, ignored);
-  return !name.empty() && name == std::filesystem::weakly_canonical(other, ignored);
+  const auto place = location(one);
+  return !place.empty() && place == location(other);
 }
 
 Result<void> refuse_same_file(const Stop& earlier, const Stop& later) {

@@ -84,6 +84,7 @@ std::string pair_mark(const Pair& pair) {
   return "";
 }
 
+/// In GB/s; empty where no road leads there.
 std::string best_rate(const Session& session, Place from, Place to, Bytes bytes) {
   const auto plan = session.plan(from, to, bytes);
   if (!plan || plan->expected_s <= 0) return "";
@@ -136,18 +137,23 @@ class Roads {
     return table;
   }
 
+  /// Between GPUs and hosts both ways look alike on most machines: one column shows them.
   Table ends(const std::vector<Place>& gpus, const std::vector<Place>& hosts) const {
     Table table;
-    for (const auto host : hosts) {
-      table.columns.push_back("to " + to_string(host));
-      table.columns.push_back("from " + to_string(host));
-    }
+    for (const auto host : hosts) table.columns.push_back(to_string(host));
     for (const auto gpu : gpus) {
       table.rows.push_back(to_string(gpu));
       auto& row = table.cells.emplace_back();
-      for (const auto host : hosts) row.insert(row.end(), {cell(gpu, host), cell(host, gpu)});
+      for (const auto host : hosts) row.push_back(both_ways(gpu, host));
     }
     return table;
+  }
+
+  Cell both_ways(Place gpu, Place host) const {
+    auto there = cell(gpu, host);
+    const auto back = cell(host, gpu).rate;
+    if (there.rate != back) there.rate += "/" + back;
+    return there;
   }
 
   const Session& session_;
@@ -156,7 +162,7 @@ class Roads {
 
 std::string legend(const Session& session, Bytes bytes) {
   return fmt::format(
-      "  GB/s from row to column, expected of the best road for {}{}\n"
+      "  GB/s from row to column (a/b: there and back), expected of the best road for {}{}\n"
       "  ✓ verified  ? claimed  ✗ closed, the rate is that of the way around\n",
       format_bytes(bytes), session.simulated() ? " (simulated)" : "");
 }

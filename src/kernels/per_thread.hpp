@@ -11,10 +11,10 @@ namespace peerlane::kernels {
 using Word = std::uint64_t;
 
 // Memory of any type is looked at through these.
-struct alignas(8) __attribute__((may_alias)) AnyWord {
+struct alignas(8) [[gnu::may_alias]] AnyWord {
   Word word;
 };
-struct alignas(16) __attribute__((may_alias)) AnyPair {
+struct alignas(16) [[gnu::may_alias]] AnyPair {
   Word first, second;
 };
 

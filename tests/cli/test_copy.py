@@ -1,8 +1,10 @@
 """Chains of places: bytes, rates, receipts."""
 
 import os
+import subprocess
 
-from command import FAILED, OK, UNAVAILABLE, USAGE, CommandTest
+import command
+from command import FAILED, UNAVAILABLE, CommandTest
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -193,9 +195,6 @@ class FailedOutput(CommandTest):
     def test_a_closed_stdout_does_not_end_up_in_the_target_file(self):
         self.write("in", b"bytes")
         script = 'exec "$0" copy file:in gpu:0 file:out --machine dgx-h100 >&-'
-        import subprocess
-
-        import command
         done = subprocess.run(["sh", "-c", script, command.path], cwd=self.folder, stderr=subprocess.PIPE, timeout=60)
         self.assertEqual(done.returncode, FAILED, done.stderr)
         self.assertIn(self.files(), (["in"], ["in", "out"]))

@@ -67,11 +67,15 @@ class Faults(CommandTest):
         self.assert_no_target()
 
     def test_a_call_that_fails_ends_with_a_sentence_that_names_it(self):
-        for call in ("cuMemAlloc", "cuStreamCreate", "cuCtxEnablePeerAccess"):
+        for call in ("cuStreamCreate", "cuMemcpyDtoDAsync", "cuDevicePrimaryCtxRetain"):
             with self.subTest(call=call):
                 run = self.run_to(FAILED, *self.chain(f"fail:{call}"))
                 self.assertIn(call, run.err)
                 self.assert_no_target()
+
+    def test_memory_that_runs_out_is_said(self):
+        self.refuse(FAILED, *self.chain("fail:cuMemAlloc"), says=["gpu:0", "1 MiB"])
+        self.assert_no_target()
 
     def test_a_fault_that_makes_no_sense_is_refused(self):
         for fault in ("", "corrupt", "corrupt:", "melt:gpu:0", "corrupt:gpu:0>gpu:9", "fail:cuNoSuchCall",

@@ -53,7 +53,8 @@ class Map(CommandTest):
                 lines = self.run_ok("map", "--machine", preset).out.splitlines()
                 self.assertIn("· simulated ·", lines[0])
                 table = [line for line in lines if line.startswith(("  gpu", "  host", "   "))]
-                self.assertTrue(any("·" in line for line in table) and all(len(line) <= 125 for line in table), table)
+                self.assertTrue(any("·" in line for line in table), table)
+                self.assertLessEqual(max(map(len, table)), 125)
 
     def test_the_matrix_has_letters_rates_and_marks(self):
         text = self.run_ok("map", "--machine", "pcie-2socket-4gpu").out

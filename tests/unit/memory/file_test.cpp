@@ -331,7 +331,7 @@ TEST(Target, RefusesADirectoryADeviceAndAMissingDirectory) {
   std::filesystem::create_directory(folder / "directory");
   ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
   for (const std::string& path : {folder / "directory", folder / "directory/", folder / ".", folder / "directory/..",
-                                 folder / "fifo", std::string("/dev/null"), std::string("/"), std::string()}) {
+                                  folder / "fifo", std::string("/dev/null"), std::string("/"), std::string()}) {
     EXPECT_EQ(error_of(File::open_target(path, 3)).kind, ErrorKind::io) << path;
   }
   EXPECT_EQ(error_of(File::open_target(folder / "none/out", 3)).kind, ErrorKind::not_found);
