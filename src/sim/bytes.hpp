@@ -2,6 +2,8 @@
 /// Moves the bytes of operations, with whatever the faults do to them on the way.
 
 #include <map>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/objects.hpp"

@@ -1,7 +1,8 @@
 /// Operations: from a stream's queue through engines and links to their completion.
 
 #include <algorithm>
-#include <cstring>
+#include <atomic>
+#include <utility>
 
 #include "sim/world.hpp"
 

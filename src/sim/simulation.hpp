@@ -36,7 +36,10 @@ class Simulation {
   /// Workers stepped on the waiting thread, in virtual time, in an order drawn from the seed.
   Workers& workers();
 
-  /// Adds a fault: KIND:WHERE[:N]. KIND is corrupt, drop, misdirect, mirror, stale, stuck, lost or fail; WHERE a
+  /// A blocking call on something that can never finish returns launch_timeout after a virtual hour; on hardware it would
+  /// hang for ever.
+  ///
+  /// Adds a fault: KIND:WHERE[:N], counted from now on. KIND is corrupt, drop, misdirect, mirror, stale, stuck, lost or fail; WHERE a
   /// directed hop "gpu:0>gpu:1" (also "host>gpu:0"), a place "gpu:1", or a driver call's name; N the Nth time only.
   Result<void> add_fault(const std::string& text);
 
