@@ -27,7 +27,8 @@ class Simulation {
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  /// The table. Valid as long as the simulation lives.
+  /// The table. Valid as long as the simulation lives. A blocking call on something that can never finish, which would
+  /// hang for ever on hardware, answers launch_timeout after a virtual hour.
   const vendor::CudaDriver& driver() const;
 
   /// Virtual time as the host sees it: it moves with driver calls, waits and modelled host work.
@@ -36,11 +37,9 @@ class Simulation {
   /// Workers stepped on the waiting thread, in virtual time, in an order drawn from the seed.
   Workers& workers();
 
-  /// A blocking call on something that can never finish returns launch_timeout after a virtual hour; on hardware it would
-  /// hang for ever.
-  ///
-  /// Adds a fault: KIND:WHERE[:N], counted from now on. KIND is corrupt, drop, misdirect, mirror, stale, stuck, lost or fail; WHERE a
-  /// directed hop "gpu:0>gpu:1" (also "host>gpu:0"), a place "gpu:1", or a driver call's name; N the Nth time only.
+  /// Adds a fault: KIND:WHERE[:N], counted from now on. KIND is corrupt, drop, misdirect, mirror, stale, stuck, lost or
+  /// fail; WHERE a directed hop "gpu:0>gpu:1" (also "host>gpu:0"), a place "gpu:1", or a driver call's name; N the Nth
+  /// time only (lost: from the Nth operation on). A releasing call that fails still releases, as the driver's do.
   Result<void> add_fault(const std::string& text);
 
   /// How often each driver call was made since the start, in the order of PEERLANE_CUDA_CALLS; for fail-the-Nth tests.
