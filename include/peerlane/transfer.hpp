@@ -49,7 +49,8 @@ struct Receipt {
 /// The handle of a copy. Move-only; may be dropped at any time: the copy goes on, and its buffers stay leased until it
 /// is quiet. May outlive the session only to be dropped.
 ///
-/// A copy on the caller's own stream costs no event: waiting for it waits for what the stream holds by then.
+/// A copy on the caller's own stream costs no event and no look at a clock: waiting for it waits for what the stream
+/// holds by then, and its deadline counts from that wait.
 class Transfer {
  public:
   Transfer() = default;
@@ -76,7 +77,7 @@ class Transfer {
     void* stream = nullptr;
     const void* route = nullptr;
     Bytes bytes = 0;
-    std::int64_t deadline_ns = 0;
+    std::int64_t patience_ns = 0;
   };
   Light light_;
   std::shared_ptr<engine::Flight> flight_;

@@ -76,22 +76,23 @@ Result<Receipt> Engine::wait(Flight& flight, TimePoint until) {
   return receipt;
 }
 
-Result<Transfer> Engine::submit_short(const ShortWay& way, const Request& request) {
+Result<Transfer> Engine::submit_short(const ShortWay& way, const Region& from, const Region& to, cu::Stream stream,
+                                      Nanoseconds patience) {
   const vendor::CudaDriver& driver = rooms_.driver();
-  const lanes::Step step{request.from, request.to};
+  const lanes::Step step{from, to};
   cu::Context current = nullptr;
   driver.cuCtxGetCurrent(&current);
   if (current != nullptr && (current == way.from_context || current == way.to_context)) [[likely]] {
-    PEERLANE_TRY(way.lane->enqueue(driver, step, request.stream));
+    PEERLANE_TRY(way.lane->enqueue(driver, step, stream));
   } else {
     cu::Context streams = nullptr;
-    PEERLANE_TRY(vendor::check(driver, driver.cuStreamGetCtx(request.stream, &streams), "cuStreamGetCtx", "stream"));
+    PEERLANE_TRY(vendor::check(driver, driver.cuStreamGetCtx(stream, &streams), "cuStreamGetCtx", "stream"));
     vendor::ContextScope scope(driver, streams);
     PEERLANE_TRY(vendor::check(driver, scope.status(), "cuCtxPushCurrent", "stream"));
-    PEERLANE_TRY(way.lane->enqueue(driver, step, request.stream));
+    PEERLANE_TRY(way.lane->enqueue(driver, step, stream));
   }
   Transfer transfer;
-  transfer.light_ = {this, request.stream, &way, request.from.bytes, request.deadline.count()};
+  transfer.light_ = {this, stream, &way, from.bytes, patience.count()};
   return transfer;
 }
 
@@ -104,10 +105,10 @@ TransferState Engine::state_short(const ShortWay& way, cu::Stream stream) {
   }
 }
 
-Result<Receipt> Engine::wait_short(const ShortWay& way, cu::Stream stream, Bytes bytes, Nanoseconds patience,
-                                    TimePoint deadline) {
+Result<Receipt> Engine::wait_short(const ShortWay& way, cu::Stream stream, Bytes bytes,
+                                    Nanoseconds patience) {
   const TimePoint now = rooms_.clock.now();
-  const TimePoint until = patience > deadline - now ? deadline : now + patience;
+  const TimePoint until = patience > TimePoint::max() - now ? TimePoint::max() : now + patience;
   const vendor::CudaDriver& driver = rooms_.driver();
   const std::string where = way.plan.from_name + " → " + way.plan.to_name;
   cu::Status status = cu::Status::not_ready;

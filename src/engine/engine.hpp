@@ -30,7 +30,9 @@ class Engine {
   Result<Transfer> submit(const Plan& plan, const Request& request);
 
   /// One driver call on the caller's stream and nothing else: no allocation, no event, no lock.
-  Result<Transfer> submit_short(const ShortWay& way, const Request& request);
+  /// `patience` counts from the first wait: when the caller's stream gets to the copy is not ours to know.
+  Result<Transfer> submit_short(const ShortWay& way, const Region& from, const Region& to, cu::Stream stream,
+                                Nanoseconds patience);
 
   /// Ends what has become quiet; called now and then by submit.
   void sweep();
@@ -39,7 +41,7 @@ class Engine {
   friend class peerlane::Transfer;
   void abandon(const Flight& flight);
   Result<Receipt> wait(Flight& flight, TimePoint until);
-  Result<Receipt> wait_short(const ShortWay& way, cu::Stream stream, Bytes bytes, Nanoseconds patience, TimePoint deadline);
+  Result<Receipt> wait_short(const ShortWay& way, cu::Stream stream, Bytes bytes, Nanoseconds patience);
   TransferState state_short(const ShortWay& way, cu::Stream stream);
   Rooms& rooms_;
   std::mutex mutex_;

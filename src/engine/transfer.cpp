@@ -1,5 +1,7 @@
 #include "peerlane/transfer.hpp"
 
+#include <algorithm>
+
 #include "engine/engine.hpp"
 
 namespace peerlane {
@@ -56,8 +58,8 @@ Result<Receipt> Transfer::wait_for(std::chrono::nanoseconds patience) {
     return flight_->engine->wait(*flight_, patience > TimePoint::max() - now ? TimePoint::max() : now + patience);
   }
   if (light_.engine == nullptr) return nothing_to_wait_for();
-  return light_.engine->wait_short(way_of(light_.route), static_cast<cu::Stream>(light_.stream), light_.bytes, patience,
-                                   TimePoint(light_.deadline_ns));
+  return light_.engine->wait_short(way_of(light_.route), static_cast<cu::Stream>(light_.stream), light_.bytes,
+                                   std::min(patience, std::chrono::nanoseconds(light_.patience_ns)));
 }
 
 void Transfer::cancel() {

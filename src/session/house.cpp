@@ -87,8 +87,8 @@ void Session::House::furnish() {
   engine = std::make_unique<engine::Engine>(*rooms);
 }
 
-TimePoint Session::House::deadline(Nanoseconds patience) const {
-  const Nanoseconds span = patience > Nanoseconds::zero() ? patience : options.deadline;
+TimePoint Session::House::deadline(Nanoseconds asked) const {
+  const Nanoseconds span = patience(asked);
   const TimePoint now = clock->now();
   return span > TimePoint::max() - now ? TimePoint::max() : now + span;
 }

@@ -41,7 +41,8 @@ struct Session::House {
   void learn_hops();
   void furnish();
 
-  TimePoint deadline(Nanoseconds patience) const;
+  Nanoseconds patience(Nanoseconds asked) const { return asked > Nanoseconds::zero() ? asked : options.deadline; }
+  TimePoint deadline(Nanoseconds asked) const;
   Region keep(std::unique_ptr<File> file, Bytes bytes);
   Result<Plan> make_plan(const Region& from, const Region& to) const;
   Result<Plan> make_plan(planner::Request request) const;

@@ -96,10 +96,13 @@ Result<Plan> Session::plan(Place from, Place to, Bytes bytes) const {
 Result<Transfer> Session::copy(const Region& from, const Region& to, const CopyOptions& options) {
   House& house = *house_;
   if (from.bytes != to.bytes || overlap(from, to)) [[unlikely]] return tl::unexpected(check_ends(from, to).error());
-  engine::Request request{from, to, static_cast<cu::Stream>(options.stream), house.deadline(options.deadline)};
-  if (options.stream != nullptr && !options.timed && !options.verify) {
-    if (const engine::ShortWay* way = house.short_way(from, to)) return house.engine->submit_short(*way, request);
+  const auto stream = static_cast<cu::Stream>(options.stream);
+  if (stream != nullptr && !options.timed && !options.verify) {
+    if (const engine::ShortWay* way = house.short_way(from, to)) {
+      return house.engine->submit_short(*way, from, to, stream, house.patience(options.deadline));
+    }
   }
+  engine::Request request{from, to, stream, house.deadline(options.deadline)};
   request.timed = options.timed;
   request.verify = options.verify;
   request.durable = options.durable;

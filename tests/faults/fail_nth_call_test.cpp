@@ -154,7 +154,9 @@ TEST_P(FailTheNthCall, never_crashes_hangs_leaks_or_delivers_a_wrong_byte) {
                             name.find("Release") != std::string::npos || name.find("Unregister") != std::string::npos ||
                             name.find("Unload") != std::string::npos || name.find("Disable") != std::string::npos ||
                             name.find("PopCurrent") != std::string::npos || name == "cuCtxPushCurrent";
-      if (!releases) EXPECT_THAT(outcome.leaks, testing::IsEmpty());
+      if (!releases) {
+        EXPECT_THAT(outcome.leaks, testing::IsEmpty());
+      }
       if (HasFailure()) return;  // one is enough to read
     }
   }
