@@ -97,7 +97,8 @@ int main(int argc, char** argv) {
   }
   const int gpus = session->machine().gpu_count();
   if (gpus == 0) {
-    std::fprintf(stderr, "no GPU here; --machine dgx-h100 runs it on a simulated one (simulated host time says nothing)\n");
+    std::fprintf(stderr,
+                 "no GPU here; --machine dgx-h100 runs it on a simulated one (simulated host time says nothing)\n");
     return 7;
   }
   const vendor::CudaDriver& driver = session->driver();

@@ -27,8 +27,9 @@ int main(int argc, char** argv) try {
 
   Transfer copy = session.copy(from, to, {.timed = true, .verify = true}).value();
   const Receipt receipt = copy.wait().value();
-  std::printf("%s → %s: %.1f GB/s%s%s\n", receipt.from_name.c_str(), receipt.to_name.c_str(), receipt.bytes_per_s() / 1e9,
-              receipt.simulated ? ", simulated" : "", receipt.verified.value_or(false) ? ", digests equal" : "");
+  std::printf("%s → %s: %.1f GB/s%s%s\n", receipt.from_name.c_str(), receipt.to_name.c_str(),
+              receipt.bytes_per_s() / 1e9, receipt.simulated ? ", simulated" : "",
+              receipt.verified.value_or(false) ? ", digests equal" : "");
   return 0;
 } catch (const tl::bad_expected_access<Error>& failed) {
   std::fprintf(stderr, "%s\n", failed.error().message().c_str());

@@ -1,5 +1,6 @@
 #pragma once
-/// One result file a run: schema `peerlane.row/1`, with machine, driver, commit and date, so that a figure can be quoted.
+/// One result file a run: schema `peerlane.row/1`, with machine, driver, commit and date, so that a figure can be
+/// quoted.
 
 #include <algorithm>
 #include <cstdio>
@@ -43,15 +44,9 @@ inline nlohmann::json row(const Session& session, const std::string& name, const
   for (const Node& node : session.machine().nodes) {
     if (node.kind == NodeKind::gpu) gpus.push_back(node.name);
   }
-  return {{"schema", "peerlane.row/1"},
-          {"row", name},
-          {"work", work},
-          {"machine", session.machine().name},
-          {"gpus", gpus},
-          {"driver", session.machine().driver},
-          {"commit", PEERLANE_COMMIT},
-          {"date", today()},
-          {"simulated", session.simulated()}};
+  return {{"schema", "peerlane.row/1"},        {"row", name},     {"work", work},
+          {"machine", session.machine().name}, {"gpus", gpus},    {"driver", session.machine().driver},
+          {"commit", PEERLANE_COMMIT},         {"date", today()}, {"simulated", session.simulated()}};
 }
 
 inline bool save(const nlohmann::json& rows, const std::string& path) {

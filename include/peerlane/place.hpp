@@ -27,10 +27,18 @@ struct Place {
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
-constexpr Place gpu(int ordinal) { return {PlaceKind::gpu, ordinal}; }
-constexpr Place host(int node = Place::any) { return {PlaceKind::host, node}; }
-constexpr Place mem() { return {PlaceKind::mem, Place::any}; }
-constexpr Place file() { return {PlaceKind::file, Place::any}; }
+constexpr Place gpu(int ordinal) {
+  return {PlaceKind::gpu, ordinal};
+}
+constexpr Place host(int node = Place::any) {
+  return {PlaceKind::host, node};
+}
+constexpr Place mem() {
+  return {PlaceKind::mem, Place::any};
+}
+constexpr Place file() {
+  return {PlaceKind::file, Place::any};
+}
 
 /// "gpu:0", "host", "host:1", "mem", "file".
 std::string to_string(Place place);

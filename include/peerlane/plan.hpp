@@ -15,7 +15,9 @@ struct Cost {
   double fixed_s = 0;
   double bytes_per_s = 0;  ///< 0 means free of size
 
-  double seconds(Bytes bytes) const { return fixed_s + (bytes_per_s > 0 ? static_cast<double>(bytes) / bytes_per_s : 0); }
+  double seconds(Bytes bytes) const {
+    return fixed_s + (bytes_per_s > 0 ? static_cast<double>(bytes) / bytes_per_s : 0);
+  }
 };
 
 /// Who moves a hop's bytes along: a CUDA stream, or one of our workers.
@@ -27,10 +29,11 @@ struct Hop {
   Place to;
   std::string_view lane;  ///< static storage: "copy engine", "pinned DMA", "CPU copy", "file"
   Drive drive = Drive::device_ordered;
-  Cost cost;              ///< of one chunk, when it has its segments to itself
-  std::string via;        ///< what carries it: "NVLink ×18", "PCIe 5 ×16", "2 CPU workers"
-  std::vector<int> segments;  ///< links used, as +(link+1) from a to b and -(link+1) back; two hops that share one halve it
-  int workers = 1;            ///< host_progressed: chunks carried at once, one a worker; the cost's rate is theirs together
+  Cost cost;        ///< of one chunk, when it has its segments to itself
+  std::string via;  ///< what carries it: "NVLink ×18", "PCIe 5 ×16", "2 CPU workers"
+  std::vector<int>
+      segments;     ///< links used, as +(link+1) from a to b and -(link+1) back; two hops that share one halve it
+  int workers = 1;  ///< host_progressed: chunks carried at once, one a worker; the cost's rate is theirs together
 };
 
 /// A hop that cannot be had, and the sentence a tired person can act on.
@@ -44,9 +47,9 @@ struct Refusal {
 /// Hops in a row. With two or more, chunks flow through a ring of `slots` at every place between.
 struct Route {
   std::vector<Hop> hops;
-  double share = 1;     ///< of the transfer's bytes
-  Bytes chunk = 0;      ///< bytes of one step
-  int slots = 0;        ///< ring slots at each place between; 0 for a single hop
+  double share = 1;  ///< of the transfer's bytes
+  Bytes chunk = 0;   ///< bytes of one step
+  int slots = 0;     ///< ring slots at each place between; 0 for a single hop
   double expected_s = 0;
   double expected_bytes_per_s = 0;
 
@@ -59,8 +62,8 @@ struct Plan {
   std::string from_name;  ///< as printed: "gpu:0", "file:in.bin"
   std::string to_name;
   Bytes bytes = 0;
-  std::vector<Route> routes;    ///< at least one
-  std::vector<Route> next;      ///< runners-up, best first
+  std::vector<Route> routes;  ///< at least one
+  std::vector<Route> next;    ///< runners-up, best first
   std::vector<Refusal> refused;
   double expected_s = 0;
   bool direct = true;    ///< no place between source and destination that a better machine would not need

@@ -58,7 +58,9 @@ class Buffer {
   }
 
   const Region& region() const { return region_; }
-  operator const Region&() const { return region_; }  // NOLINT(google-explicit-constructor): a buffer is seen as its region
+  operator const Region&() const {
+    return region_;
+  }  // NOLINT(google-explicit-constructor): a buffer is seen as its region
   std::byte* data() const { return region_.data(); }
   Bytes bytes() const { return region_.bytes; }
 

@@ -31,8 +31,8 @@ struct Options {
   bool threaded = false;            ///< simulated machines: real worker threads instead of seeded steps
   bool strict = false;              ///< fail rather than take a fallback
   std::chrono::nanoseconds deadline = std::chrono::seconds(60);  ///< of a transfer that names none
-  Bytes staging = 64_MiB;           ///< pinned memory that one staged transfer may hold
-  std::string helper;               ///< path of `peerlane-probe`; empty: beside the program, then the install's libexec
+  Bytes staging = 64_MiB;                                        ///< pinned memory that one staged transfer may hold
+  std::string helper;  ///< path of `peerlane-probe`; empty: beside the program, then the install's libexec
 };
 
 struct CopyOptions {
@@ -42,7 +42,7 @@ struct CopyOptions {
   bool timed = false;                    ///< the receipt's seconds are wanted (costs two events)
   bool verify = false;                   ///< digest at both ends; `wait` fails with data_mismatch when they differ
   bool strict = false;
-  bool durable = false;                  ///< a file end is synced to its disk before the transfer is done
+  bool durable = false;  ///< a file end is synced to its disk before the transfer is done
 };
 
 /// Peer access held open: for `reader` to reach memory of `owner`. One way. Counted: undone when the last holder drops

@@ -24,7 +24,11 @@ class SteadyClock final : public Clock {
   }
 };
 
-inline double seconds(Nanoseconds span) { return std::chrono::duration<double>(span).count(); }
-inline Nanoseconds from_seconds(double s) { return Nanoseconds(static_cast<std::int64_t>(s * 1e9 + 0.5)); }
+inline double seconds(Nanoseconds span) {
+  return std::chrono::duration<double>(span).count();
+}
+inline Nanoseconds from_seconds(double s) {
+  return Nanoseconds(static_cast<std::int64_t>(s * 1e9 + 0.5));
+}
 
 }  // namespace peerlane

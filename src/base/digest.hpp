@@ -38,10 +38,14 @@ PEERLANE_BOTH_SIDES constexpr std::uint64_t finish(std::uint64_t sum, std::uint6
 /// The sum of one piece. `offset`, its place in the whole, is a multiple of 8; only the last piece may have a tail.
 std::uint64_t sum(const void* bytes, Bytes count, Bytes offset);
 
-inline std::uint64_t of(const void* bytes, Bytes count) { return finish(sum(bytes, count, 0), count); }
+inline std::uint64_t of(const void* bytes, Bytes count) {
+  return finish(sum(bytes, count, 0), count);
+}
 
 /// The word that `fill` writes at this index.
-PEERLANE_BOTH_SIDES constexpr std::uint64_t pattern(std::uint64_t seed, std::uint64_t index) { return mix(seed, index); }
+PEERLANE_BOTH_SIDES constexpr std::uint64_t pattern(std::uint64_t seed, std::uint64_t index) {
+  return mix(seed, index);
+}
 
 /// Writes the pattern's bytes [offset, offset + count); `offset` is a multiple of 8.
 void fill(void* bytes, Bytes count, Bytes offset, std::uint64_t seed);

@@ -43,7 +43,7 @@ class DeviceFlight final : public Flight {
   void read_time();
 
   std::mutex polling_;  // one thread looks at the device at a time: at the ending, events go to the next flight
-  HopStream main_;  // the caller's stream, or the first hop's own
+  HopStream main_;      // the caller's stream, or the first hop's own
   std::vector<HopStream> hops_;
   std::vector<std::vector<cu::Event>> freed_;  // per ring and slot: the hop after it has read the slot
   cu::Event begin_ = nullptr;
@@ -90,7 +90,8 @@ Result<DeviceFlight::HopStream> DeviceFlight::callers_stream() {
   HopStream on;
   on.stream = request.stream;
   on.where = "the caller's stream";
-  PEERLANE_TRY(check(rooms.driver(), rooms.driver().cuStreamGetCtx(on.stream, &on.context), "cuStreamGetCtx", on.where));
+  PEERLANE_TRY(
+      check(rooms.driver(), rooms.driver().cuStreamGetCtx(on.stream, &on.context), "cuStreamGetCtx", on.where));
   on.gpu = rooms.contexts->gpu_of(on.context);
   if (on.gpu >= 0) return on;
   return fail(ErrorKind::invalid_argument, "the stream belongs to a context that is no GPU's primary one", "stream",
@@ -210,8 +211,8 @@ void DeviceFlight::read_time() {
   if (begin_ == nullptr) return;
   ContextScope scope(rooms.driver(), main_.context);
   float milliseconds = 0;
-  auto read = check(rooms.driver(), rooms.driver().cuEventElapsedTime(&milliseconds, begin_, end_), "cuEventElapsedTime",
-                    main_.where);
+  auto read = check(rooms.driver(), rooms.driver().cuEventElapsedTime(&milliseconds, begin_, end_),
+                    "cuEventElapsedTime", main_.where);
   if (read) {
     receipt.seconds = milliseconds * 1e-3;
   } else {
@@ -220,7 +221,8 @@ void DeviceFlight::read_time() {
 }
 
 void DeviceFlight::cancel() {
-  begin_draining({ErrorKind::cancelled, "cancelled by the caller; what was enqueued has run", receipt.from_name + " → " + receipt.to_name, "", 0});
+  begin_draining({ErrorKind::cancelled, "cancelled by the caller; what was enqueued has run",
+                  receipt.from_name + " → " + receipt.to_name, "", 0});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 
 #include "base/digest.hpp"
@@ -51,7 +52,8 @@ class GpuErrand {
           const cu::Status status = rooms_.driver().cuStreamQuery(stream_);
           quiet = status == cu::Status::success;
           // After an error that leaves the GPU alive the kernel may still run: ask on until the stream is quiet.
-          if (!quiet && status != cu::Status::not_ready) outcome = check(rooms_.driver(), status, "cuStreamQuery", where);
+          if (!quiet && status != cu::Status::not_ready)
+            outcome = check(rooms_.driver(), status, "cuStreamQuery", where);
           return quiet || (!outcome && outcome.error().kind == ErrorKind::device_lost);
         },
         deadline);
@@ -81,17 +83,19 @@ Result<std::uint64_t> Digester::digest(const Region& region, TimePoint deadline)
       sum->fetch_add(digest::sum(slot.data(), slot.bytes, offset), std::memory_order_relaxed);
     }));
   } else if (region.place.kind == PlaceKind::file) {
-    PEERLANE_TRY(for_each_piece(region, WorkKind::file_read, deadline, [sum](const Region& piece, Bytes offset) -> Result<void> {
-      const std::unique_ptr<std::byte[]> bytes(new std::byte[piece.bytes]);
-      PEERLANE_TRY(piece.file->read(bytes.get(), piece.bytes, piece.address));
-      sum->fetch_add(digest::sum(bytes.get(), piece.bytes, offset), std::memory_order_relaxed);
-      return {};
-    }));
+    PEERLANE_TRY(
+        for_each_piece(region, WorkKind::file_read, deadline, [sum](const Region& piece, Bytes offset) -> Result<void> {
+          const std::unique_ptr<std::byte[]> bytes(new std::byte[piece.bytes]);
+          PEERLANE_TRY(piece.file->read(bytes.get(), piece.bytes, piece.address));
+          sum->fetch_add(digest::sum(bytes.get(), piece.bytes, offset), std::memory_order_relaxed);
+          return {};
+        }));
   } else {
-    PEERLANE_TRY(for_each_piece(region, WorkKind::cpu_copy, deadline, [sum](const Region& piece, Bytes offset) -> Result<void> {
-      sum->fetch_add(digest::sum(piece.data(), piece.bytes, offset), std::memory_order_relaxed);
-      return {};
-    }));
+    PEERLANE_TRY(
+        for_each_piece(region, WorkKind::cpu_copy, deadline, [sum](const Region& piece, Bytes offset) -> Result<void> {
+          sum->fetch_add(digest::sum(piece.data(), piece.bytes, offset), std::memory_order_relaxed);
+          return {};
+        }));
   }
   return digest::finish(sum->load(), region.bytes);
 }
@@ -104,35 +108,56 @@ Result<void> Digester::fill(const Region& region, std::uint64_t seed, TimePoint 
         digest::fill(slot.data(), slot.bytes, offset, seed);
       });
     case PlaceKind::file:
-      return for_each_piece(region, WorkKind::file_write, deadline, [seed](const Region& piece, Bytes offset) -> Result<void> {
-        const std::unique_ptr<std::byte[]> bytes(new std::byte[piece.bytes]);
-        digest::fill(bytes.get(), piece.bytes, offset, seed);
-        return piece.file->write(bytes.get(), piece.bytes, piece.address);
-      });
+      return for_each_piece(region, WorkKind::file_write, deadline,
+                            [seed](const Region& piece, Bytes offset) -> Result<void> {
+                              const std::unique_ptr<std::byte[]> bytes(new std::byte[piece.bytes]);
+                              digest::fill(bytes.get(), piece.bytes, offset, seed);
+                              return piece.file->write(bytes.get(), piece.bytes, piece.address);
+                            });
     case PlaceKind::host:
-    case PlaceKind::mem: break;
+    case PlaceKind::mem:
+      break;
   }
-  return for_each_piece(region, WorkKind::cpu_copy, deadline, [seed](const Region& piece, Bytes offset) -> Result<void> {
-    digest::fill(piece.data(), piece.bytes, offset, seed);
-    return {};
-  });
+  return for_each_piece(region, WorkKind::cpu_copy, deadline,
+                        [seed](const Region& piece, Bytes offset) -> Result<void> {
+                          digest::fill(piece.data(), piece.bytes, offset, seed);
+                          return {};
+                        });
 }
 
 Result<std::uint64_t> Digester::sum_on_gpu(const Region& region, TimePoint deadline) {
-  const Buffer word = PEERLANE_TRY(rooms_.memory->allocate(host(), sizeof(std::uint64_t)));
-  auto* sum = reinterpret_cast<std::uint64_t*>(word.data());
-  *sum = 0;
+  // Added up in the GPU's own memory: atomics on host memory are not native over PCIe, and memcheck on an H200 refuses
+  // them.
+  const Buffer sum = PEERLANE_TRY(rooms_.memory->allocate(region.place, sizeof(std::uint64_t)));
+  const Buffer landing = PEERLANE_TRY(rooms_.memory->allocate(host(), sizeof(std::uint64_t)));
+  const vendor::CudaDriver& driver = rooms_.driver();
+  const std::string where = to_string(region.place);
   GpuErrand errand(rooms_, region.place.index);
   PEERLANE_TRY(errand.begin());
-  errand.hold(word);
+  errand.hold(sum);
+  errand.hold(landing);
   errand.hold(region);
+  Result<void> enqueued;
   {
-    ContextScope scope(rooms_.driver(), errand.context());
-    PEERLANE_TRY(check(rooms_.driver(), scope.status(), "cuCtxPushCurrent", to_string(region.place)));
-    PEERLANE_TRY(rooms_.kernels.digest(region.place.index, region, 0, word.region().address, errand.stream()));
+    ContextScope scope(driver, errand.context());
+    enqueued = check(driver, scope.status(), "cuCtxPushCurrent", where);
+    if (enqueued)
+      enqueued = check(driver, driver.cuMemsetD8Async(sum.region().address, 0, sum.bytes(), errand.stream()),
+                       "cuMemsetD8Async", where);
+    if (enqueued)
+      enqueued = rooms_.kernels.digest(region.place.index, region, 0, sum.region().address, errand.stream());
+    if (enqueued)
+      enqueued =
+          check(driver, driver.cuMemcpyDtoHAsync(landing.data(), sum.region().address, sum.bytes(), errand.stream()),
+                "cuMemcpyDtoHAsync", where);
   }
-  PEERLANE_TRY(errand.wait(deadline));
-  return std::atomic_ref<std::uint64_t>(*sum).load(std::memory_order_acquire);
+  // Also after a failure: what was enqueued before it must be over before its memory goes.
+  auto over = errand.wait(deadline);
+  PEERLANE_TRY(enqueued);
+  PEERLANE_TRY(over);
+  std::uint64_t value = 0;
+  std::memcpy(&value, landing.data(), sizeof value);
+  return value;
 }
 
 Result<void> Digester::fill_on_gpu(const Region& region, std::uint64_t seed, TimePoint deadline) {

@@ -20,7 +20,8 @@ Engine::~Engine() {
   }
   for (const auto& flight : flights) {
     const auto over = [&] { return flight->poll(); };
-    if (rooms_.workers.wait([&] { return over() || flight->lost(); }, flight->request.deadline) && flight->final()) continue;
+    if (rooms_.workers.wait([&] { return over() || flight->lost(); }, flight->request.deadline) && flight->final())
+      continue;
     flight->expire();
     if (!rooms_.workers.wait(over, rooms_.clock.now() + grace)) abandon(*flight);
   }
@@ -99,14 +100,16 @@ Result<Transfer> Engine::submit_short(const ShortWay& way, const Region& from, c
 TransferState Engine::state_short(const ShortWay& way, cu::Stream stream) {
   vendor::ContextScope scope(rooms_.driver(), way.from_context != nullptr ? way.from_context : way.to_context);
   switch (rooms_.driver().cuStreamQuery(stream)) {
-    case cu::Status::success: return TransferState::done;
-    case cu::Status::not_ready: return TransferState::running;
-    default: return TransferState::failed;
+    case cu::Status::success:
+      return TransferState::done;
+    case cu::Status::not_ready:
+      return TransferState::running;
+    default:
+      return TransferState::failed;
   }
 }
 
-Result<Receipt> Engine::wait_short(const ShortWay& way, cu::Stream stream, Bytes bytes,
-                                    Nanoseconds patience) {
+Result<Receipt> Engine::wait_short(const ShortWay& way, cu::Stream stream, Bytes bytes, Nanoseconds patience) {
   const TimePoint now = rooms_.clock.now();
   const TimePoint until = patience > TimePoint::max() - now ? TimePoint::max() : now + patience;
   const vendor::CudaDriver& driver = rooms_.driver();

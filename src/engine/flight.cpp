@@ -16,7 +16,9 @@ ReceiptRoute receipt_route(const Route& route, Bytes bytes) {
 
 }  // namespace
 
-int driving_gpu(const Hop& hop) { return hop.from.kind == PlaceKind::gpu ? hop.from.index : hop.to.index; }
+int driving_gpu(const Hop& hop) {
+  return hop.from.kind == PlaceKind::gpu ? hop.from.index : hop.to.index;
+}
 
 Flight::Flight(Rooms& the_rooms, const Plan& plan, const Request& the_request)
     : rooms(the_rooms), route(plan.routes.front()), request(the_request) {
@@ -38,7 +40,9 @@ TransferState Flight::state() const {
   return state_;
 }
 
-bool Flight::final() const { return state() >= TransferState::done; }
+bool Flight::final() const {
+  return state() >= TransferState::done;
+}
 
 bool Flight::lost() const {
   std::lock_guard lock(mutex_);

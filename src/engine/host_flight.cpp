@@ -104,7 +104,8 @@ Result<void> HostFlight::make_stage(const Hop& hop) {
   return {};
 }
 
-/// The caller's stream goes on when the gate opens, at the ending, whatever it is; the copy begins when the stream gets here.
+/// The caller's stream goes on when the gate opens, at the ending, whatever it is; the copy begins when the stream gets
+/// here.
 Result<void> HostFlight::order_after_callers_stream() {
   const vendor::CudaDriver& driver = rooms.driver();
   const std::string where = "the caller's stream";
@@ -117,14 +118,15 @@ Result<void> HostFlight::order_after_callers_stream() {
   cu::Context context = nullptr;
   PEERLANE_TRY(check(driver, driver.cuStreamGetCtx(request.stream, &context), "cuStreamGetCtx", where));
   const int gpu = rooms.contexts->gpu_of(context);
-  if (gpu < 0) return fail(ErrorKind::invalid_argument, "the stream belongs to a context that is no GPU's primary one", where);
+  if (gpu < 0)
+    return fail(ErrorKind::invalid_argument, "the stream belongs to a context that is no GPU's primary one", where);
   callers_mark_ = PEERLANE_TRY(borrow_event(gpu));
   gate_ = PEERLANE_TRY(rooms.gates.close());
   ContextScope scope(driver, context);
   PEERLANE_TRY(check(driver, driver.cuEventRecord(callers_mark_, request.stream), "cuEventRecord", where));
   PEERLANE_TRY(check(driver,
-                     driver.cuStreamWaitValue32(request.stream, reinterpret_cast<cu::DevicePtr>(gate_->word), gate_->value,
-                                                cu::wait_value_geq),
+                     driver.cuStreamWaitValue32(request.stream, reinterpret_cast<cu::DevicePtr>(gate_->word),
+                                                gate_->value, cu::wait_value_geq),
                      "cuStreamWaitValue32", where));
   rooms.workers.watch([watched = std::weak_ptr(self()), gpu] {
     const auto flight = watched.lock();
@@ -190,7 +192,7 @@ void HostFlight::start(std::size_t index) {
 void HostFlight::start_job(std::size_t index, Bytes chunk) {
   const lanes::Step work = step(index, chunk);
   const Hop& hop = *stages_[index].hop;
-  const WorkKind kind = hop.from.kind == PlaceKind::file  ? WorkKind::file_read
+  const WorkKind kind = hop.from.kind == PlaceKind::file ? WorkKind::file_read
                         : hop.to.kind == PlaceKind::file ? WorkKind::file_write
                                                          : WorkKind::cpu_copy;
   rooms.workers.post({[flight = self(), index, chunk, work] {

@@ -83,7 +83,8 @@ void ThreadedWorkers::poll_watches(std::unique_lock<std::mutex>& lock) {
   const bool progress = satisfied != watches.end();
   watches.erase(satisfied, watches.end());
   lock.lock();
-  if (!stopping_) watches_.insert(watches_.end(), std::move_iterator(watches.begin()), std::move_iterator(watches.end()));
+  if (!stopping_)
+    watches_.insert(watches_.end(), std::move_iterator(watches.begin()), std::move_iterator(watches.end()));
   polling_ = false;
   if (progress) progress_.notify_all();
 }

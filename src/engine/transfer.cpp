@@ -8,18 +8,26 @@ namespace peerlane {
 
 std::string_view to_string(TransferState state) {
   switch (state) {
-    case TransferState::queued: return "queued";
-    case TransferState::running: return "running";
-    case TransferState::draining: return "draining";
-    case TransferState::done: return "done";
-    case TransferState::failed: return "failed";
-    case TransferState::cancelled: return "cancelled";
+    case TransferState::queued:
+      return "queued";
+    case TransferState::running:
+      return "running";
+    case TransferState::draining:
+      return "draining";
+    case TransferState::done:
+      return "done";
+    case TransferState::failed:
+      return "failed";
+    case TransferState::cancelled:
+      return "cancelled";
   }
   return "unknown";
 }
 
 namespace {
-const engine::ShortWay& way_of(const void* route) { return *static_cast<const engine::ShortWay*>(route); }
+const engine::ShortWay& way_of(const void* route) {
+  return *static_cast<const engine::ShortWay*>(route);
+}
 
 Result<Receipt> nothing_to_wait_for() {
   return fail(ErrorKind::invalid_argument, "this handle holds no transfer: it was never filled, or moved from");
@@ -50,7 +58,9 @@ TransferState Transfer::state() const {
   return light_.engine->state_short(way_of(light_.route), static_cast<cu::Stream>(light_.stream));
 }
 
-Result<Receipt> Transfer::wait() { return wait_for(std::chrono::nanoseconds::max()); }
+Result<Receipt> Transfer::wait() {
+  return wait_for(std::chrono::nanoseconds::max());
+}
 
 Result<Receipt> Transfer::wait_for(std::chrono::nanoseconds patience) {
   if (flight_ != nullptr) {

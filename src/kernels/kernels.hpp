@@ -27,8 +27,8 @@ class Kernels {
   /// Can this GPU run them? If not, why: built without CUDA, or no code for this GPU.
   Result<void> available(int gpu);
 
-  /// peerlane_digest(const void* bytes, u64 count, u64 offset, u64* sum): adds to *sum (memory of that GPU or pinned
-  /// host memory) the piece's sum of base/digest.hpp. Ordered on `stream`, whose context is current.
+  /// peerlane_digest(const void* bytes, u64 count, u64 offset, u64* sum): adds to *sum (memory of that GPU)
+  /// the piece's sum of base/digest.hpp. Ordered on `stream`, whose context is current.
   Result<void> digest(int gpu, const Region& piece, Bytes offset, cu::DevicePtr sum, cu::Stream stream);
 
   /// peerlane_fill(void* bytes, u64 count, u64 offset, u64 seed): the pattern of base/digest.hpp.

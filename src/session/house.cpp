@@ -44,8 +44,8 @@ Session::House::~House() {
 
 Result<void> Session::House::take_this_machine() {
   if (!options.faults.empty()) {
-    return fail(ErrorKind::invalid_argument, "faults are for simulated machines, and this one is real", options.faults.front(),
-                "name a machine, a preset for example");
+    return fail(ErrorKind::invalid_argument, "faults are for simulated machines, and this one is real",
+                options.faults.front(), "name a machine, a preset for example");
   }
   auto loaded = vendor::load_cuda();
   driver = loaded ? *loaded : &driverless();
@@ -112,7 +112,8 @@ Result<Plan> Session::House::make_plan(planner::Request request) const {
 }
 
 const engine::ShortWay* Session::House::short_way(const Region& from, const Region& to) {
-  if (const auto* way = short_ways.find(from.place, to.place, from.bytes)) [[likely]] return way;
+  if (const auto* way = short_ways.find(from.place, to.place, from.bytes)) [[likely]]
+    return way;
   return short_ways.learn(from.place, to.place, from.bytes,
                           [&](Bytes least, Bytes most) { return make_short_way(from.place, to.place, least, most); });
 }

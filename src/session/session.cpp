@@ -25,8 +25,8 @@ Result<void> check_ends(const Region& from, const Region& to) {
                 to_string(from.place) + " → " + to_string(to.place));
   }
   if (overlap(from, to)) {
-    return fail(ErrorKind::invalid_argument, "source and destination overlap", to_string(from.place) + " → " + to_string(to.place),
-                "copy through a buffer of your own");
+    return fail(ErrorKind::invalid_argument, "source and destination overlap",
+                to_string(from.place) + " → " + to_string(to.place), "copy through a buffer of your own");
   }
   return {};
 }
@@ -53,13 +53,25 @@ Result<Session> Session::open(Options options) {
   return Session(std::move(house));
 }
 
-const Machine& Session::machine() const { return house_->machine; }
-bool Session::simulated() const { return house_->simulation != nullptr; }
-const vendor::CudaDriver& Session::driver() const { return *house_->driver; }
-std::shared_ptr<sim::Simulation> Session::simulation() const { return house_->simulation; }
+const Machine& Session::machine() const {
+  return house_->machine;
+}
+bool Session::simulated() const {
+  return house_->simulation != nullptr;
+}
+const vendor::CudaDriver& Session::driver() const {
+  return *house_->driver;
+}
+std::shared_ptr<sim::Simulation> Session::simulation() const {
+  return house_->simulation;
+}
 
-Result<Buffer> Session::allocate(Place place, Bytes bytes) { return house_->memory->allocate(place, bytes); }
-Result<Region> Session::region(void* pointer, Bytes bytes) { return house_->memory->origin(pointer, bytes); }
+Result<Buffer> Session::allocate(Place place, Bytes bytes) {
+  return house_->memory->allocate(place, bytes);
+}
+Result<Region> Session::region(void* pointer, Bytes bytes) {
+  return house_->memory->origin(pointer, bytes);
+}
 
 Result<Region> Session::open_source(const std::string& path) {
   auto file = PEERLANE_TRY(File::open_source(path));
@@ -95,7 +107,8 @@ Result<Plan> Session::plan(Place from, Place to, Bytes bytes) const {
 
 Result<Transfer> Session::copy(const Region& from, const Region& to, const CopyOptions& options) {
   House& house = *house_;
-  if (from.bytes != to.bytes || overlap(from, to)) [[unlikely]] return tl::unexpected(check_ends(from, to).error());
+  if (from.bytes != to.bytes || overlap(from, to)) [[unlikely]]
+    return tl::unexpected(check_ends(from, to).error());
   const auto stream = static_cast<cu::Stream>(options.stream);
   if (stream != nullptr && !options.timed && !options.verify) {
     if (const engine::ShortWay* way = house.short_way(from, to)) {
@@ -125,7 +138,8 @@ Result<PeerAccess> Session::allow(Place reader, Place owner) {
       return fail(ErrorKind::invalid_argument, "peer access is between two GPUs of this machine", to_string(place));
     }
   }
-  if (reader == owner) return fail(ErrorKind::invalid_argument, "a GPU always reaches its own memory", to_string(reader));
+  if (reader == owner)
+    return fail(ErrorKind::invalid_argument, "a GPU always reaches its own memory", to_string(reader));
   return PeerAccess(PEERLANE_TRY(house_->rooms->peers->allow(reader.index, owner.index)));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Plans that need no planning any more: one device-ordered hop between two places, for sizes of one power of two. Found
-/// without a lock, never moved, never dropped before the session.
+/// Plans that need no planning any more: one device-ordered hop between two places, for sizes of one power of two.
+/// Found without a lock, never moved, never dropped before the session.
 
 #include <array>
 #include <atomic>
@@ -41,7 +41,9 @@ class ShortWays {
 
   static int size_class(Bytes bytes) { return bytes == 0 ? 0 : 64 - __builtin_clzll(bytes); }
   static std::uint64_t key_of(Place from, Place to, Bytes bytes) {
-    const auto half = [](Place p) { return (static_cast<std::uint64_t>(p.kind) << 16) | static_cast<std::uint16_t>(p.index); };
+    const auto half = [](Place p) {
+      return (static_cast<std::uint64_t>(p.kind) << 16) | static_cast<std::uint16_t>(p.index);
+    };
     return (half(from) << 32) | (half(to) << 8) | static_cast<std::uint64_t>(size_class(bytes));
   }
   static std::size_t slot_of(std::uint64_t key) { return (key * 0x9E3779B97F4A7C15ull) >> 52; }

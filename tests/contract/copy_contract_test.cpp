@@ -23,7 +23,8 @@ class CopyContract : public testing::Test {
   void SetUp() override {
     session_ = std::make_unique<Session>(open(machine_under_test()));
     oracle_ = std::make_unique<Oracle>(*session_);
-    if (session_->machine().gpu_count() == 0) GTEST_SKIP() << "no GPU on this machine: " << session_->machine().notes.front();
+    if (session_->machine().gpu_count() == 0)
+      GTEST_SKIP() << "no GPU on this machine: " << session_->machine().notes.front();
   }
 
   /// Two GPUs if there are two; the first and the last, which are far apart on most machines.
@@ -47,7 +48,8 @@ class CopyContract : public testing::Test {
     return g;
   }
 
-  void expect_copy(Place from, Place to, Bytes bytes, Bytes from_offset, Bytes to_offset, const CopyOptions& options = {}) {
+  void expect_copy(Place from, Place to, Bytes bytes, Bytes from_offset, Bytes to_offset,
+                   const CopyOptions& options = {}) {
     SCOPED_TRACE(to_string(from) + " → " + to_string(to) + ", " + std::to_string(bytes) + " bytes, offsets " +
                  std::to_string(from_offset) + " and " + std::to_string(to_offset));
     const ByteVector sent = random_bytes(bytes, bytes * 31 + from_offset);

@@ -13,12 +13,12 @@ constexpr int calls = 1000;
 }
 
 extern "C" __attribute__((noinline)) void peerlane_measured_raw(const vendor::CudaDriver& driver, const Region& from,
-                                                                 const Region& to, cu::Stream stream) {
+                                                                const Region& to, cu::Stream stream) {
   for (int i = 0; i < calls; ++i) driver.cuMemcpyDtoDAsync(to.address, from.address, from.bytes, stream);
 }
 
 extern "C" __attribute__((noinline)) void peerlane_measured_ours(Session& session, const Region& from, const Region& to,
-                                                                  const CopyOptions& options) {
+                                                                 const CopyOptions& options) {
   for (int i = 0; i < calls; ++i) (void)session.copy(from, to, options);
 }
 

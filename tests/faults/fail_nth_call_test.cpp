@@ -41,10 +41,12 @@ Result<ByteVector> through(Session& session, const ByteVector& sent, const std::
   }
   std::memcpy(buffers.front().data(), sent.data(), sent.size());
   for (std::size_t i = 0; i + 1 < buffers.size(); ++i) {
-    if (auto copied = copy_and_wait(session, buffers[i], buffers[i + 1]); !copied) return tl::unexpected(copied.error());
+    if (auto copied = copy_and_wait(session, buffers[i], buffers[i + 1]); !copied)
+      return tl::unexpected(copied.error());
   }
   const Region& end = buffers.back();
-  return ByteVector(reinterpret_cast<unsigned char*>(end.data()), reinterpret_cast<unsigned char*>(end.data()) + end.bytes);
+  return ByteVector(reinterpret_cast<unsigned char*>(end.data()),
+                    reinterpret_cast<unsigned char*>(end.data()) + end.bytes);
 }
 
 auto places(std::vector<Place> list) {
@@ -149,7 +151,8 @@ TEST_P(FailTheNthCall, never_crashes_hangs_leaks_or_delivers_a_wrong_byte) {
       } else {
         EXPECT_FALSE(outcome.got.error().what.empty());
       }
-      // What the failing call itself was to give back cannot be given back, nor what lies in a context that refuses entry.
+      // What the failing call itself was to give back cannot be given back, nor what lies in a context that refuses
+      // entry.
       const bool releases = name.find("Destroy") != std::string::npos || name.find("Free") != std::string::npos ||
                             name.find("Release") != std::string::npos || name.find("Unregister") != std::string::npos ||
                             name.find("Unload") != std::string::npos || name.find("Disable") != std::string::npos ||
@@ -160,7 +163,8 @@ TEST_P(FailTheNthCall, never_crashes_hangs_leaks_or_delivers_a_wrong_byte) {
       if (HasFailure()) return;  // one is enough to read
     }
   }
-  const auto kinds = std::count_if(healthy.calls.begin(), healthy.calls.end(), [](const auto& call) { return call.second > 0; });
+  const auto kinds =
+      std::count_if(healthy.calls.begin(), healthy.calls.end(), [](const auto& call) { return call.second > 0; });
   std::printf("%s: %llu calls of %td kinds made to fail, %llu survived without an error\n", copy.name,
               static_cast<unsigned long long>(injected), kinds, static_cast<unsigned long long>(survived));
   RecordProperty("injected", std::to_string(injected));

@@ -11,8 +11,9 @@ class EveryPreset : public testing::TestWithParam<std::string> {};
 
 /// A size as people have them: 0, 1, odd, around a chunk, several chunks.
 rc::Gen<Bytes> size() {
-  return rc::gen::oneOf(rc::gen::element<Bytes>(0, 1, 2, 3, 7, 4095, 4096, 4097, 256_KiB - 1, 256_KiB + 1, 4_MiB - 1, 4_MiB + 1),
-                        rc::gen::inRange<Bytes>(0, 64_KiB), rc::gen::inRange<Bytes>(1_MiB, 9_MiB));
+  return rc::gen::oneOf(
+      rc::gen::element<Bytes>(0, 1, 2, 3, 7, 4095, 4096, 4097, 256_KiB - 1, 256_KiB + 1, 4_MiB - 1, 4_MiB + 1),
+      rc::gen::inRange<Bytes>(0, 64_KiB), rc::gen::inRange<Bytes>(1_MiB, 9_MiB));
 }
 
 TEST_P(EveryPreset, random_copies_between_random_places_carry_equal_bytes) {

@@ -117,7 +117,8 @@ class Folder {
 };
 
 inline void write_file(const std::string& path, const ByteVector& bytes) {
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
 inline ByteVector read_file(const std::string& path) {
