@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 #include <unordered_map>
@@ -53,8 +54,8 @@ Result<Enum> one_of(const Field& field, const std::array<machine::Word<Enum>, N>
   const std::string text = PEERLANE_TRY(field.text());
   const auto value = machine::value_of(words, text);
   if (value) return *value;
-  std::vector<std::string> known;
-  for (const auto& word : words) known.emplace_back(word.text);
+  std::vector<std::string> known(N);
+  std::transform(words.begin(), words.end(), known.begin(), [](const auto& word) { return std::string(word.text); });
   return field.expected(join(known, " or "));
 }
 

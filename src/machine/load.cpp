@@ -24,11 +24,10 @@ tl::unexpected<Error> refused(const std::string& path, int error) {
 /// A word that was meant as a preset is a slip of the tongue; something with a slash or a dot was meant as a file.
 tl::unexpected<Error> unknown(const std::string& name_or_path) {
   const bool means_file = name_or_path.find_first_of("/.") != std::string::npos;
-  std::vector<std::string> names;
-  for (const std::string_view name : preset_names()) names.emplace_back(name);
+  const std::vector<std::string_view> names = preset_names();
   return fail(means_file ? ErrorKind::not_found : ErrorKind::invalid_argument,
               "no preset has this name and no file lies at this path", "machine " + quote(name_or_path),
-              "presets are " + join(names) + "; or give the path of a machine file");
+              "presets are " + join({names.begin(), names.end()}) + "; or give the path of a machine file");
 }
 
 Result<std::string> read_file(const std::string& path) {

@@ -24,6 +24,7 @@ constexpr std::array presets = {
 
 std::vector<std::string_view> preset_names() {
   std::vector<std::string_view> names;
+  names.reserve(presets.size());
   for (const Preset& preset : presets) names.push_back(preset.name);
   return names;
 }
@@ -32,10 +33,9 @@ Result<Machine> preset(std::string_view name) {
   for (const Preset& preset : presets) {
     if (preset.name == name) return preset.build();
   }
-  std::vector<std::string> known;
-  for (const Preset& preset : presets) known.emplace_back(preset.name);
+  const std::vector<std::string_view> names = preset_names();
   return fail(ErrorKind::invalid_argument, "no preset has this name", "machine " + quote(name),
-              "presets are " + join(known));
+              "presets are " + join({names.begin(), names.end()}));
 }
 
 }  // namespace peerlane

@@ -69,15 +69,13 @@ double assumed_latency(LinkKind kind) {
     case LinkKind::nvlink:
       return 0.45e-6;
     case LinkKind::pcie:
+    case LinkKind::c2c:
       return 0.3e-6;
     case LinkKind::root:
-      return 0.1e-6;
     case LinkKind::memory:
       return 0.1e-6;
     case LinkKind::socket:
       return 0.15e-6;
-    case LinkKind::c2c:
-      return 0.3e-6;
   }
   return 0;
 }
