@@ -23,7 +23,7 @@ struct Node {
   std::string uuid;  ///< GPUs: "GPU-…"; else empty
   int numa = -1;     ///< nearest NUMA node, -1 unknown
   Bytes memory = 0;  ///< GPUs and numa: size of their memory
-  double memory_bytes_per_s = 0;  ///< GPUs and numa: what a copy inside this memory reads (and writes) at once
+  double memory_bytes_per_s = 0;  ///< GPUs and numa: read and written together; a copy inside it gets half
   int compute_major = 0;          ///< GPUs: compute capability
   int compute_minor = 0;
   int copy_engines = 0;  ///< GPUs: asynchronous copy engines

@@ -57,7 +57,7 @@ class Tree {
       draft_.machine.nodes[node].numa = numa.node;
       draft_.machine.nodes[node].memory = numa.memory;
       draft_.link({.a = socket_node(numa.socket), .b = node, .kind = LinkKind::memory});
-      draft_.machine.nodes[node].memory_bytes_per_s = draft_.machine.links.back().bytes_per_s / 2;
+      draft_.machine.nodes[node].memory_bytes_per_s = 2 * draft_.machine.links.back().bytes_per_s;
     }
   }
 

@@ -7,8 +7,8 @@
 namespace peerlane::machine {
 namespace {
 
-/// A copy inside a memory reads and writes it; streaming kernels reach nine tenths of the data sheet.
-constexpr double copy_share = 0.9 / 2;
+/// What copies get of the nominal rate, reading and writing together: 1.99 TB/s each way of 4.81 for 1 GiB on an H200.
+constexpr double copy_share = 0.83;
 
 Pair nvlink_pair(int from, int to, const Path& path) {
   return {from, to, "NV" + std::to_string(path.width), path.width, Claim::yes, Claim::yes, ""};
@@ -57,7 +57,7 @@ int Builder::socket(int numa_nodes, Bytes memory_each, double bytes_per_s) {
   for (int i = 0; i < numa_nodes; ++i) {
     const int node = add(NodeKind::numa, "");
     machine_.nodes[node].memory = memory_each;
-    machine_.nodes[node].memory_bytes_per_s = bytes_per_s / 2;
+    machine_.nodes[node].memory_bytes_per_s = 2 * bytes_per_s;
     machine_.nodes[node].numa = machine_.nodes[node].index;
     link({.a = socket, .b = node, .kind = LinkKind::memory, .bytes_per_s = bytes_per_s});
   }

@@ -180,8 +180,8 @@ Result<std::uint64_t> Memory::take_pages(Bytes bytes) {
   return reinterpret_cast<std::uint64_t>(pages);
 }
 
-/// Without a GPU nothing would read the pages by DMA, so there is nothing to pin them for. Any GPU's context can pin, so
-/// a lost one does not matter while another works.
+/// Without a GPU nothing would read the pages by DMA, so there is nothing to pin them for. Any GPU's context can pin,
+/// so a lost one does not matter while another works.
 Result<void> Memory::pin(Place place, void* pages, Bytes bytes) {
   if (contexts_->gpu_count() == 0) return {};
   Result<void> pinned =

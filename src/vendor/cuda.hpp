@@ -1,6 +1,6 @@
 #pragma once
-/// The CUDA driver behind one table of functions. On a GPU machine it is filled from libcuda.so.1; elsewhere, and with a
-/// simulated machine, from sim/. Nothing else in Peerlane knows where the functions come from.
+/// The CUDA driver behind one table of functions. On a GPU machine it is filled from libcuda.so.1; elsewhere, and with
+/// a simulated machine, from sim/. Nothing else in Peerlane knows where the functions come from.
 ///
 /// The types and constants are our own declarations of the driver's stable ABI, so that no toolkit is needed to build;
 /// abi_check.cpp holds them against cuda.h wherever that header is installed.
@@ -260,7 +260,8 @@ std::string status_name(const CudaDriver& driver, cu::Status status);
 Error driver_error(const CudaDriver& driver, cu::Status status, std::string_view call, std::string where);
 
 inline Result<void> check(const CudaDriver& driver, cu::Status status, std::string_view call, std::string_view where) {
-  if (status == cu::Status::success) [[likely]] return {};
+  if (status == cu::Status::success) [[likely]]
+    return {};
   return tl::unexpected(driver_error(driver, status, call, std::string(where)));
 }
 
