@@ -131,7 +131,7 @@ mem → gpu:0   1 GiB   expected 82.7 ms   13 GB/s   (simulated machine, assumed
 
 TEST(PlanText, WithinOneGpu) {
   EXPECT_EQ(printed("hgx-h200", "gpu:3", "gpu:3", "1GiB"), R"(
-gpu:3 → gpu:3   1 GiB   expected 996 µs   1.08 TB/s   (simulated machine, assumed rates)
+gpu:3 → gpu:3   1 GiB   expected 540 µs   1.99 TB/s   (simulated machine, assumed rates)
   takes    copy engine, its own memory
 )");
 }
