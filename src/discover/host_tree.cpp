@@ -42,7 +42,7 @@ Topology load_topology(const HostSources& sources) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return nullptr;
   Topology topology(raw);
-  // These plug-ins would load NVIDIA's libraries into this process, where they can hang; peerlane-probe asks instead.
+  // These plug-ins would ask the GPU libraries inside this process, where they can hang; peerlane-probe asks instead.
   for (const char* plugin : {"cuda", "nvml", "opencl", "gl", "rsmi", "levelzero"}) {
     hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plugin);
   }
