@@ -161,10 +161,18 @@ class Roads {
 };
 
 std::string legend(const Session& session, Bytes bytes) {
+  const bool both_ways_in_one = session.machine().gpu_count() > most_gpus_beside_hosts;
   return fmt::format(
-      "  GB/s from row to column (a/b: there and back), expected of the best road for {}{}\n"
+      "  GB/s from row to column{}, expected of the best road for {}{}\n"
       "  ✓ verified  ? claimed  ✗ closed, the rate is that of the way around\n",
-      format_bytes(bytes), session.simulated() ? " (simulated)" : "");
+      both_ways_in_one ? " (a/b: there and back)" : "", format_bytes(bytes), session.simulated() ? " (simulated)" : "");
+}
+
+/// A single place has no road to show.
+std::string roads(const Session& session, Bytes bytes) {
+  const auto& machine = session.machine();
+  const auto places = gpus_of(machine).size() + hosts_of(machine).size();
+  return places < 2 ? std::string() : "\n" + Roads(session, bytes).text() + legend(session, bytes);
 }
 
 // --- what is closed, and what is not known ---
@@ -223,8 +231,7 @@ Result<void> run_map(const Request& request) {
   const auto session = PEERLANE_TRY(Session::open(request.options));
   const auto& machine = session.machine();
   if (request.json) return write_document(to_json(machine));
-  return write_out(headline(machine, session.simulated()) + "\n" + Roads(session, bytes).text() +
-                   legend(session, bytes) + remarks(machine));
+  return write_out(headline(machine, session.simulated()) + roads(session, bytes) + remarks(machine));
 }
 
 }  // namespace peerlane::cli
