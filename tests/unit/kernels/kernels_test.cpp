@@ -21,19 +21,20 @@ TEST(Kernels, FillAndDigestMemoryOfTheGpuAsTheHostDoes) {
   Kernels kernels(world.contexts);
   const cu::Stream stream = must(world.contexts->stream(1, 0));
   ContextScope scope(driver, must(world.contexts->context(1)));
-  const Buffer word = must(world.memory->allocate(host(), 8));
-  auto* sum = reinterpret_cast<std::uint64_t*>(word.data());
+  const Buffer word = must(world.memory->allocate(gpu(1), 8));
   for (const Bytes bytes : {1, 8, 4097, 100'003}) {
     for (const Bytes skew : {0, 1, 8}) {
       const Buffer buffer = must(world.memory->allocate(gpu(1), bytes + skew));
       const Region piece = buffer.region().slice(skew, bytes);
       std::vector<unsigned char> expected(bytes);
       digest::fill(expected.data(), bytes, 16, 7);
-      *sum = 5;
+      std::uint64_t sum = 5;
+      ASSERT_EQ(driver.cuMemcpyHtoDAsync(word.region().address, &sum, sizeof sum, stream), cu::Status::success);
       must(kernels.fill(1, piece, 16, 7, stream));
       must(kernels.digest(1, piece, 16, word.region().address, stream));
+      ASSERT_EQ(driver.cuMemcpyDtoHAsync(&sum, word.region().address, sizeof sum, stream), cu::Status::success);
       ASSERT_EQ(driver.cuStreamSynchronize(stream), cu::Status::success);
-      EXPECT_EQ(*sum, 5 + digest::sum(expected.data(), bytes, 16)) << bytes << " at +" << skew;
+      EXPECT_EQ(sum, 5 + digest::sum(expected.data(), bytes, 16)) << bytes << " at +" << skew;
 
       std::vector<unsigned char> got(bytes);
       ASSERT_EQ(driver.cuMemcpyDtoHAsync(got.data(), piece.address, bytes, stream), cu::Status::success);

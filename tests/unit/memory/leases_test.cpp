@@ -89,6 +89,18 @@ TEST(Leases, MayBeEndedByWhatReleasesABuffer) {
   EXPECT_TRUE(last);
 }
 
+TEST(Leases, OfAnEngineThatHangsKeepTheirMemoryForEver) {
+  Leases leases;
+  const auto before = leases.hold(at(0, 10));
+  const auto after = leases.hold(at(20, 10));
+  const auto never = [] { FAIL() << "the engine may still touch it"; };
+  EXPECT_TRUE(leases.take_over(at(0, 10), never));
+  leases.never_give_back();
+  EXPECT_TRUE(leases.take_over(at(20, 10), never));
+  leases.end(before);
+  leases.end(after);
+}
+
 RC_GTEST_PROP(Leases, AgreeWithAMapOfBytes, ()) {
   constexpr std::uint64_t space = 64;
   Leases leases;
