@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import subprocess
 import tempfile
 import time
@@ -31,6 +32,28 @@ class Run:
 
     def __str__(self):
         return f"peerlane {' '.join(self.words)}\nexit code {self.code}\nstdout: {self.out}\nstderr: {self.err}"
+
+
+def run_on_terminal(*words, cwd):
+    """Runs with stderr on a terminal: exit code, stdout, what the terminal got, seconds."""
+    begin = time.monotonic()
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([path, *words], cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while piece := read_terminal(ours):
+            shown += piece
+        os.close(ours)
+        out = process.stdout.read()
+    return process.returncode, out.decode(), shown.decode(), time.monotonic() - begin
+
+
+def read_terminal(end):
+    try:
+        return os.read(end, 4096)
+    except OSError:  # EIO: nobody holds the other end any more
+        return b""
 
 
 class CommandTest(unittest.TestCase):

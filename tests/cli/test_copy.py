@@ -1,10 +1,11 @@
 """Chains of places: bytes, rates, receipts."""
 
+import json
 import os
 import subprocess
 
 import command
-from command import FAILED, UNAVAILABLE, CommandTest
+from command import FAILED, OK, UNAVAILABLE, CommandTest
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -75,13 +76,26 @@ class Roads(CommandTest):
         with open(os.path.join(self.folder, "in"), "wb") as file:
             for _ in range(64):
                 file.write(os.urandom(GIB // 64))
-        run = self.run_ok("copy", "file:in", "gpu:0", "gpu:7", "file:out", "--machine", "dgx-h100", "--json")
-        peer = run.document()["hops"][1]
+        words = ("copy", "file:in", "gpu:0", "gpu:7", "file:out", "--machine", "dgx-h100", "--json")
+        code, out, shown, seconds = command.run_on_terminal(*words, cwd=self.folder)
+        self.assertEqual(code, OK, shown)
+        self.assert_progress(shown, seconds)
+        peer = json.loads(out)["hops"][1]
         self.assertEqual(peer["bytes"], GIB)
         self.assertEqual(peer["routes"][0]["places"], ["gpu:0", "gpu:7"])
         self.assertIsNone(peer["fallback"])
         self.assertTrue(360e9 <= peer["bytes_per_s"] <= 400e9, peer)
         self.assert_same_file("in", "out")
+
+    def assert_progress(self, shown, seconds):
+        """Nothing in the first second, then a line that is rewritten ten times a second at most and wiped at the end."""
+        painted = shown.count(" s") if seconds > 1 else 0
+        self.assertLessEqual(painted, max(0, seconds - 1) * 10 + 1, shown)
+        self.assertEqual(shown == "", painted == 0, shown)
+        if seconds > 1.5:
+            self.assertIn("hop ", shown)
+        if shown:
+            self.assertTrue(shown.endswith("\r\x1b[K"), shown)
 
     def assert_same_file(self, one, other):
         with open(os.path.join(self.folder, one), "rb") as a, open(os.path.join(self.folder, other), "rb") as b:
