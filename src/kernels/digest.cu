@@ -40,7 +40,8 @@ extern "C" __global__ void __launch_bounds__(256)
     peerlane_digest(const void* bytes, unsigned long long count, unsigned long long offset, unsigned long long* sum) {
   const auto piece = peerlane::kernels::piece_of(bytes, count, offset);
   const Word of_block = block_sum(peerlane::kernels::sum_of_thread(piece, thread_number(), thread_count()));
-  if (threadIdx.x == 0) atomicAdd(sum, static_cast<unsigned long long>(of_block));
+  // System scope: whoever reads the sum next, a copy engine or the host, sees it. So it ran on H200s.
+  if (threadIdx.x == 0) atomicAdd_system(sum, static_cast<unsigned long long>(of_block));
 }
 
 extern "C" __global__ void __launch_bounds__(256)
