@@ -8,44 +8,6 @@
 
 namespace peerlane::engine {
 
-Streams::Streams(std::shared_ptr<memory::Contexts> contexts)
-    : contexts_(std::move(contexts)), idle_(static_cast<std::size_t>(contexts_->gpu_count())) {}
-
-Streams::~Streams() {
-  for (int gpu = 0; gpu < static_cast<int>(idle_.size()); ++gpu) {
-    if (idle_[gpu].empty() || contexts_->abandoned(gpu)) continue;
-    auto context = contexts_->context(gpu);
-    if (!context) continue;
-    vendor::ContextScope scope(contexts_->driver(), *context);
-    for (cu::Stream stream : idle_[gpu]) contexts_->driver().cuStreamDestroy(stream);
-  }
-}
-
-Result<cu::Stream> Streams::borrow(int gpu) {
-  {
-    std::lock_guard lock(mutex_);
-    auto& idle = idle_.at(static_cast<std::size_t>(gpu));
-    if (!idle.empty()) {
-      cu::Stream stream = idle.back();
-      idle.pop_back();
-      return stream;
-    }
-  }
-  const vendor::CudaDriver& driver = contexts_->driver();
-  const cu::Context context = PEERLANE_TRY(contexts_->context(gpu));
-  const std::string where = to_string(peerlane::gpu(gpu));
-  vendor::ContextScope scope(driver, context);
-  PEERLANE_TRY(vendor::check(driver, scope.status(), "cuCtxPushCurrent", where));
-  cu::Stream stream = nullptr;
-  PEERLANE_TRY(vendor::check(driver, driver.cuStreamCreate(&stream, cu::stream_non_blocking), "cuStreamCreate", where));
-  return stream;
-}
-
-void Streams::give_back(int gpu, cu::Stream stream) noexcept {
-  std::lock_guard lock(mutex_);
-  idle_[static_cast<std::size_t>(gpu)].push_back(stream);
-}
-
 Result<Gates::Gate> Gates::close() {
   std::lock_guard lock(mutex_);
   if (page_.bytes() == 0) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What flights borrow: streams, and words that a stream waits on until the host is done.
+/// What flights borrow: words that a stream waits on until the host is done, and peer access.
 
 #include <cstdint>
 #include <map>
@@ -11,21 +11,6 @@
 #include "memory/peer_access.hpp"
 
 namespace peerlane::engine {
-
-/// Non-blocking streams, one borrower at a time, so that independent transfers never queue behind each other.
-class Streams {
- public:
-  explicit Streams(std::shared_ptr<memory::Contexts> contexts);
-  ~Streams();
-  Result<cu::Stream> borrow(int gpu);
-  /// Only a quiet stream is given back; one that hangs is dropped with its GPU.
-  void give_back(int gpu, cu::Stream stream) noexcept;
-
- private:
-  std::shared_ptr<memory::Contexts> contexts_;
-  std::mutex mutex_;
-  std::vector<std::vector<cu::Stream>> idle_;
-};
 
 /// A word in pinned memory. The caller's stream waits until it reaches the value that the host writes at the end.
 class Gates {

@@ -24,7 +24,7 @@ struct Rooms {
         access(peers),
         staging(memory),
         kernels(contexts),
-        streams(contexts),
+        streams(*contexts),
         gates(memory),
         events(*contexts, cu::event_disable_timing),
         timing_events(*contexts, cu::event_default) {}
@@ -39,7 +39,7 @@ struct Rooms {
   StandingAccess access;
   memory::Staging staging;
   kernels::Kernels kernels;
-  Streams streams;
+  memory::Streams streams;
   Gates gates;
   memory::Events events;
   memory::Events timing_events;

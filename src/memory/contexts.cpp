@@ -17,18 +17,8 @@ Contexts::Contexts(const vendor::CudaDriver& driver, int gpu_count)
 
 Contexts::~Contexts() {
   for (int gpu = 0; gpu < gpu_count_; ++gpu) {
-    if (retained(gpu) && !abandoned(gpu)) let_go(cards_[gpu]);
+    if (retained(gpu) && !abandoned(gpu)) driver_.cuDevicePrimaryCtxRelease(cards_[gpu].device);
   }
-}
-
-void Contexts::let_go(Card& card) noexcept {
-  {
-    ContextScope scope(driver_, card.context.load());
-    for (auto& stream : card.streams) {
-      if (stream.load() != nullptr) driver_.cuStreamDestroy(stream.load());
-    }
-  }
-  driver_.cuDevicePrimaryCtxRelease(card.device);
 }
 
 Result<cu::Context> Contexts::context(int gpu) {
@@ -61,32 +51,6 @@ Result<cu::Context> Contexts::retain(int gpu) {
   return context;
 }
 
-Result<cu::Stream> Contexts::stream(int gpu, int lane) {
-  PEERLANE_TRY(context(gpu));
-  if (lane < 0 || lane >= static_cast<int>(cards_[gpu].streams.size())) {
-    return fail(ErrorKind::invalid_argument, "stream " + std::to_string(lane) + " was asked for, expected 0 or 1",
-                to_string(peerlane::gpu(gpu)));
-  }
-  const cu::Stream ready = cards_[gpu].streams[lane].load(std::memory_order_acquire);
-  if (ready != nullptr) [[likely]]
-    return ready;
-  return make_stream(gpu, lane);
-}
-
-Result<cu::Stream> Contexts::make_stream(int gpu, int lane) {
-  const std::string place = to_string(peerlane::gpu(gpu));
-  Card& card = cards_[gpu];
-  std::lock_guard lock(card.mutex);
-  if (const cu::Stream ready = card.streams[lane].load(); ready != nullptr) return ready;
-  ContextScope scope(driver_, card.context.load());
-  PEERLANE_TRY(check(driver_, scope.status(), "cuCtxPushCurrent", place));
-  cu::Stream stream = nullptr;
-  const cu::Status status = driver_.cuStreamCreate(&stream, cu::stream_non_blocking);
-  PEERLANE_TRY(check(driver_, status, "cuStreamCreate", place));
-  card.streams[lane].store(stream, std::memory_order_release);
-  return stream;
-}
-
 int Contexts::gpu_of(cu::Context context) const {
   if (context == nullptr) return -1;
   for (int gpu = 0; gpu < gpu_count_; ++gpu) {
@@ -105,6 +69,41 @@ void Contexts::abandon(int gpu) {
 
 bool Contexts::abandoned(int gpu) const {
   return exists(gpu) && cards_[gpu].abandoned.load(std::memory_order_acquire);
+}
+
+Streams::~Streams() {
+  for (int gpu = 0; gpu < Contexts::most_gpus; ++gpu) {
+    if (idle_[gpu].empty() || contexts_.abandoned(gpu)) continue;
+    const auto context = contexts_.context(gpu);
+    if (!context) continue;
+    ContextScope scope(contexts_.driver(), *context);
+    for (const cu::Stream stream : idle_[gpu]) contexts_.driver().cuStreamDestroy(stream);
+  }
+}
+
+Result<cu::Stream> Streams::borrow(int gpu) {
+  const vendor::CudaDriver& driver = contexts_.driver();
+  const cu::Context context = PEERLANE_TRY(contexts_.context(gpu));
+  {
+    std::lock_guard lock(mutex_);
+    std::vector<cu::Stream>& idle = idle_[gpu];
+    if (!idle.empty()) {
+      const cu::Stream stream = idle.back();
+      idle.pop_back();
+      return stream;
+    }
+  }
+  const std::string place = to_string(peerlane::gpu(gpu));
+  ContextScope scope(driver, context);
+  PEERLANE_TRY(check(driver, scope.status(), "cuCtxPushCurrent", place));
+  cu::Stream stream = nullptr;
+  PEERLANE_TRY(check(driver, driver.cuStreamCreate(&stream, cu::stream_non_blocking), "cuStreamCreate", place));
+  return stream;
+}
+
+void Streams::give_back(int gpu, cu::Stream stream) noexcept {
+  std::lock_guard lock(mutex_);
+  idle_[gpu].push_back(stream);
 }
 
 Events::~Events() {

@@ -1,8 +1,7 @@
 #pragma once
 /// Primary contexts, retained when first needed and released at the end, so that Peerlane and the CUDA runtime share
-/// memory. Also one stream of our own per GPU and the events that transfers borrow.
+/// memory. Also the streams and events that transfers borrow.
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -25,8 +24,6 @@ class Contexts {
   /// The primary context of a GPU; retains it at the first call. Thread-safe, lock-free afterwards. `device_lost` for
   /// an abandoned GPU, so that new work is refused with the cause instead of queueing behind what is stuck.
   Result<cu::Context> context(int gpu);
-  /// A non-blocking stream of our own on that GPU, made at the first call. `lane` tells streams apart: 0 out, 1 in.
-  Result<cu::Stream> stream(int gpu, int lane);
   /// Which GPU a context of ours belongs to; -1 for a foreign one.
   int gpu_of(cu::Context context) const;
   int gpu_count() const { return gpu_count_; }
@@ -43,18 +40,33 @@ class Contexts {
   struct Card {
     std::mutex mutex;
     std::atomic<cu::Context> context{nullptr};
-    std::array<std::atomic<cu::Stream>, 2> streams{};
     std::atomic<bool> abandoned{false};
     cu::Device device = 0;  ///< known once `context` is
   };
   bool exists(int gpu) const { return gpu >= 0 && gpu < gpu_count_; }
   Result<cu::Context> retain(int gpu);
-  Result<cu::Stream> make_stream(int gpu, int lane);
-  void let_go(Card& card) noexcept;
 
   const vendor::CudaDriver& driver_;
   int gpu_count_;
   std::unique_ptr<Card[]> cards_;
+};
+
+/// Non-blocking streams, one borrower at a time, so that independent transfers never queue behind each other.
+class Streams {
+ public:
+  explicit Streams(Contexts& contexts) : contexts_(contexts) {}
+  ~Streams();
+  Streams(const Streams&) = delete;
+  Streams& operator=(const Streams&) = delete;
+
+  Result<cu::Stream> borrow(int gpu);
+  /// Only a quiet stream is given back; one that hangs is dropped with its GPU.
+  void give_back(int gpu, cu::Stream stream) noexcept;
+
+ private:
+  Contexts& contexts_;
+  std::mutex mutex_;
+  std::vector<std::vector<cu::Stream>> idle_{static_cast<std::size_t>(Contexts::most_gpus)};
 };
 
 /// Events of one GPU, borrowed and returned; creating one costs microseconds, so they are kept.

@@ -19,7 +19,7 @@ TEST(Kernels, FillAndDigestMemoryOfTheGpuAsTheHostDoes) {
   World world("dgx-h100");
   const auto& driver = world.driver();
   Kernels kernels(world.contexts);
-  const cu::Stream stream = must(world.contexts->stream(1, 0));
+  const cu::Stream stream = world.stream(1);
   ContextScope scope(driver, must(world.contexts->context(1)));
   const Buffer word = must(world.memory->allocate(gpu(1), 8));
   for (const Bytes bytes : {1, 8, 4097, 100'003}) {
@@ -59,7 +59,7 @@ TEST(Kernels, AreLoadedOnceAGpuAndOnlyWhereNeeded) {
 TEST(Kernels, LaunchNothingForNoBytes) {
   World world("dgx-h100");
   Kernels kernels(world.contexts);
-  const cu::Stream stream = must(world.contexts->stream(0, 0));
+  const cu::Stream stream = world.stream(0);
   must(kernels.digest(0, Region{gpu(0)}, 0, 0, stream));
   must(kernels.fill(0, Region{gpu(0)}, 0, 1, stream));
   EXPECT_EQ(world.calls("cuLaunchKernel"), 0u);
@@ -68,7 +68,7 @@ TEST(Kernels, LaunchNothingForNoBytes) {
 TEST(Kernels, BeginAtAMultipleOfEight) {
   World world("dgx-h100");
   Kernels kernels(world.contexts);
-  const cu::Stream stream = must(world.contexts->stream(0, 0));
+  const cu::Stream stream = world.stream(0);
   EXPECT_EQ(kernels.digest(0, Region{gpu(0)}, 4, 0, stream).error().kind, ErrorKind::invalid_argument);
   EXPECT_EQ(kernels.fill(0, Region{gpu(0)}, 4, 0, stream).error().kind, ErrorKind::invalid_argument);
 }

@@ -60,7 +60,7 @@ TEST(Contexts, OfAGpuThatDoesNotExistAreNotFound) {
 
 TEST(Contexts, OfAnAbandonedGpuAreRefusedAndNeverTouchedAgain) {
   World world("dgx-a100");
-  must(world.contexts->stream(1, 0));
+  world.stream(1);
   world.contexts->abandon(1);
   EXPECT_TRUE(world.contexts->abandoned(1));
   const auto context = world.contexts->context(1);
@@ -76,14 +76,18 @@ TEST(Contexts, OfAnAbandonedGpuAreRefusedAndNeverTouchedAgain) {
   world.leaves_something();
 }
 
-TEST(Contexts, HaveTwoStreamsOfTheirOwnAndLeaveTheCallersContextCurrent) {
+TEST(Streams, AreUsedAgainAndLeaveTheCallersContextCurrent) {
   World world("dgx-h100");
   EXPECT_EQ(current(world), nullptr);
-  const cu::Stream out = must(world.contexts->stream(2, 0));
-  const cu::Stream in = must(world.contexts->stream(2, 1));
-  EXPECT_NE(out, in);
-  EXPECT_EQ(must(world.contexts->stream(2, 0)), out);
-  EXPECT_EQ(world.contexts->stream(2, 2).error().kind, ErrorKind::invalid_argument);
+  memory::Streams streams(*world.contexts);
+  const cu::Stream first = must(streams.borrow(2));
+  const cu::Stream second = must(streams.borrow(2));
+  EXPECT_NE(first, second) << "one borrower at a time";
+  streams.give_back(2, first);
+  EXPECT_EQ(must(streams.borrow(2)), first);
+  EXPECT_EQ(streams.borrow(8).error().kind, ErrorKind::not_found);
+  streams.give_back(2, first);
+  streams.give_back(2, second);
   EXPECT_EQ(current(world), nullptr);
 }
 

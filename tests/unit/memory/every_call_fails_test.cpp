@@ -36,8 +36,10 @@ Use use_all(World& world) {
     if (buffers.back()) settle(world.memory->origin(buffers.back()->data() + 1, 9'999), use.failures);
   }
   settle(world.memory->allocate(gpu(0), 1024_GiB), use.failures);
-  settle(world.contexts->stream(0, 0), use.failures);
-  settle(world.contexts->stream(1, 1), use.failures);
+  const auto stream = world.streams->borrow(0);
+  settle(stream, use.failures);
+  const auto other_stream = world.streams->borrow(1);
+  settle(other_stream, use.failures);
   const auto there = world.peers->allow(0, 1);
   settle(there, use.failures);
   const auto back = world.peers->allow(1, 0);
@@ -50,6 +52,8 @@ Use use_all(World& world) {
   settle(event, use.failures);
   use.pushes = world.calls("cuCtxPushCurrent");
   if (event) events.give_back(0, *event);
+  if (stream) world.streams->give_back(0, *stream);
+  if (other_stream) world.streams->give_back(1, *other_stream);
   if (on_host) world.staging->give_back(*std::move(on_host));
   return use;
 }

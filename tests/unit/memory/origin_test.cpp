@@ -101,7 +101,7 @@ TEST(PointerFacts, KnowMemoryOfOthers) {
   World world("dgx-h100");
   const auto& driver = world.driver();
   ContextScope scope(driver, must(world.contexts->context(3)));
-  const cu::Stream stream = must(world.contexts->stream(3, 0));
+  const cu::Stream stream = world.stream(3);
   cu::Pool pool = nullptr;
   ASSERT_EQ(driver.cuDeviceGetDefaultMemPool(&pool, 3), cu::Status::success);
   cu::DevicePtr of_pool = 0;

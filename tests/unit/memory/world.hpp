@@ -30,6 +30,7 @@ class World {
     memory = std::make_shared<memory::Memory>(contexts, machine);
     peers = std::make_shared<memory::PeerTable>(contexts);
     staging.emplace(memory);
+    streams.emplace(*contexts);
   }
   ~World() {
     close();
@@ -38,6 +39,9 @@ class World {
 
   /// Drops every room, so that only what leaked is still held.
   void close() {
+    for (const auto& [gpu, stream] : borrowed_) streams->give_back(gpu, stream);
+    borrowed_.clear();
+    streams.reset();
     staging.reset();
     peers.reset();
     memory.reset();
@@ -46,6 +50,12 @@ class World {
 
   /// For tests in which a GPU keeps what it held, as it should.
   void leaves_something() { leaves_something_ = true; }
+
+  /// A stream that is given back when the rooms close.
+  cu::Stream stream(int gpu) {
+    borrowed_.emplace_back(gpu, must(streams->borrow(gpu)));
+    return borrowed_.back().second;
+  }
 
   const vendor::CudaDriver& driver() const { return simulation->driver(); }
   std::uint64_t calls(std::string_view name) const {
@@ -69,8 +79,10 @@ class World {
   std::shared_ptr<memory::Memory> memory;
   std::shared_ptr<memory::PeerTable> peers;
   std::optional<memory::Staging> staging;
+  std::optional<memory::Streams> streams;
 
  private:
+  std::vector<std::pair<int, cu::Stream>> borrowed_;
   bool leaves_something_ = false;
 };
 
