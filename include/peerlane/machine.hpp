@@ -11,10 +11,20 @@
 
 namespace peerlane {
 
-enum class NodeKind { gpu, numa, socket, pcie_switch, root_port, nvswitch, nic, drive };
+enum class NodeKind {
+  gpu,
+  numa,
+  socket,
+  pcie_switch,
+  root_port,  ///< with several devices on it, it stands for their host bridge
+  nvswitch,
+  nic,
+  drive,
+  device,  ///< on PCIe, and nobody says what it is
+};
 
 /// One thing that links meet at. Its id is unique and stable: "gpu:0", "numa:1", "socket:0", "switch:2", "port:3",
-/// "nvswitch:0", "nic:0", "drive:0".
+/// "nvswitch:0", "nic:0", "drive:0", "device:0".
 struct Node {
   NodeKind kind = NodeKind::gpu;
   int index = 0;     ///< number within its kind; for a GPU the CUDA ordinal, for numa the operating system's node
@@ -27,6 +37,9 @@ struct Node {
   int compute_major = 0;          ///< GPUs: compute capability
   int compute_minor = 0;
   int copy_engines = 0;  ///< GPUs: asynchronous copy engines
+  std::string cpus;      ///< GPUs and numa: CPUs near it as Linux lists them, "0-31,64-95"; empty unknown
+  int memory_numa = -1;  ///< GPUs whose memory is a NUMA node of the operating system: its number; else -1
+  int mig_slices = 0;    ///< GPUs: MIG instances it is cut into; 0: whole
 
   std::string id() const;
   friend bool operator==(const Node&, const Node&) = default;
@@ -39,6 +52,7 @@ enum class LinkKind {
   memory,  ///< socket to one of its NUMA nodes
   socket,  ///< between sockets: UPI, xGMI
   c2c,     ///< Grace to its GPU
+  xgmi,    ///< AMD GPU to AMD GPU; `width` links bonded
 };
 
 /// Where a figure comes from.
@@ -68,13 +82,28 @@ enum class Claim { unknown, no, yes };
 struct Pair {
   int from = 0;  ///< GPU ordinals
   int to = 0;
-  std::string letters;             ///< NVIDIA's: "NV18", "PIX", "PXB", "PHB", "NODE", "SYS"
+  std::string letters;             ///< NVIDIA's: "NV18", "PIX", "PXB", "PHB", "NODE", "SYS"; "XGMI" between AMD GPUs
   int nvlinks = 0;                 ///< bonded links on the way, 0 for none
   Claim access = Claim::unknown;   ///< what the driver claims
   Claim atomics = Claim::unknown;  ///< native atomics over this way
   std::string why_not;             ///< where access is `no`: the sentence
 
   friend bool operator==(const Pair&, const Pair&) = default;
+};
+
+/// How near a NIC stands to a GPU.
+struct Nearness {
+  int nic = 0;          ///< index within the NICs
+  int gpu = 0;          ///< ordinal
+  std::string letters;  ///< "PIX", "PXB", "PHB", "NODE", "SYS"
+
+  friend bool operator==(const Nearness&, const Nearness&) = default;
+};
+
+/// The NICs that stand nearest to a GPU, all of them equally near.
+struct NearestNics {
+  std::string letters;    ///< empty where nobody can say: no NIC, or not every NIC's place is known
+  std::vector<int> nics;  ///< indices within the NICs, ascending
 };
 
 /// What the CPUs do with bytes here; one worker is one thread.
@@ -96,7 +125,8 @@ struct Machine {
   int cuda_version = 0;  ///< as cuDriverGetVersion: 13000; 0 unknown or no driver
   std::vector<Node> nodes;
   std::vector<Link> links;
-  std::vector<Pair> pairs;  ///< every ordered pair of GPUs that is known
+  std::vector<Pair> pairs;     ///< every ordered pair of GPUs that is known
+  std::vector<Nearness> near;  ///< every NIC and GPU of which it is known
   HostRates host;
   std::vector<std::string> notes;  ///< what a probe could not tell, sentences
 
@@ -106,6 +136,7 @@ struct Machine {
   const Node* gpu(int ordinal) const;
   const Pair* pair(int from, int to) const;
   std::vector<int> numa_nodes() const;  ///< operating-system numbers, ascending
+  NearestNics nearest_nics(int gpu) const;
 };
 
 /// Presets, machine files and their form. Schema `peerlane.machine/1`.
@@ -115,7 +146,13 @@ std::string to_json(const Machine& machine);
 /// Every error names the field by its path ("links[3].bytes_per_s") and says what was expected; broken JSON is named by
 /// line and column. Nodes come grouped by kind; `live`, whatever it says, is read as false.
 Result<Machine> machine_from_json(std::string_view text, std::string_view source_name);
-/// A preset's name, or a path to a machine file. Never live.
+/// A preset's name, the path of a file that describes a machine, or "-" for standard input; never live. What the file
+/// is, its content says: our JSON, `nvidia-smi topo -m`, `topo -p2p`, `nvlink -s` or `-L`, NCCL's topology XML, hwloc's
+/// XML, `lspci -tv`, `-nn` or `-vvv`, `rocm-smi --showtopo`; or a folder that holds a machine's /sys.
 Result<Machine> load_machine(const std::string& name_or_path);
+/// Several that describe one machine; where they disagree the first is believed, and a note says so.
+Result<Machine> load_machine(const std::vector<std::string>& names_or_paths);
+/// NCCL's topology XML, as NCCL_TOPO_FILE takes it.
+std::string to_nccl_xml(const Machine& machine);
 
 }  // namespace peerlane

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "discover/pci_address.hpp"
+#include "base/pci_address.hpp"
 #include "discover/probes.hpp"
 #include "peerlane/place.hpp"
 

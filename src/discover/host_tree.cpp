@@ -8,7 +8,7 @@
 #include <thread>
 #include <type_traits>
 
-#include "discover/pci_address.hpp"
+#include "base/pci_address.hpp"
 #include "discover/probes.hpp"
 #include "discover/sysfs.hpp"
 

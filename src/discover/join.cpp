@@ -112,6 +112,7 @@ Machine join_facts(const Facts& facts) {
   grow_tree(draft, facts);
   string_nvlinks(draft, facts);
   claim_pairs(draft, facts);
+  machine::claim_nearness(draft.machine);
   add_notes(draft, facts);
   return std::move(draft.machine);
 }

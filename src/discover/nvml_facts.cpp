@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "discover/helper_process.hpp"
-#include "discover/pci_address.hpp"
+#include "base/pci_address.hpp"
 #include "discover/probes.hpp"
 
 namespace peerlane::discover {

@@ -127,6 +127,7 @@ Machine Builder::finish(const WhyClosed& why_closed) && {
                                     : pcie_pair(machine_, from, to, why_closed(machine_, from, to)));
     }
   }
+  claim_nearness(machine_);
   return std::move(machine_);
 }
 

@@ -22,6 +22,13 @@ Result<void> Field::is_object() const {
   return {};
 }
 
+std::vector<std::string> Field::keys() const {
+  std::vector<std::string> keys;
+  if (value_ == nullptr || !value_->is_object()) return keys;
+  for (const auto& [key, value] : value_->items()) keys.push_back(key);
+  return keys;
+}
+
 Result<std::vector<Field>> Field::elements(std::size_t most) const {
   std::vector<Field> fields;
   if (!present()) return fields;

@@ -32,6 +32,8 @@ class Field {
 
   Field member(std::string_view key) const;
   Result<void> is_object() const;
+  /// Of an object; none where it is no object.
+  std::vector<std::string> keys() const;
   /// None where absent.
   Result<std::vector<Field>> elements(std::size_t most) const;
 

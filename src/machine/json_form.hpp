@@ -21,6 +21,7 @@ inline constexpr std::array node_lists = {
     Word{NodeKind::nvswitch, "nvswitches"},
     Word{NodeKind::nic, "nics"},
     Word{NodeKind::drive, "drives"},
+    Word{NodeKind::device, "devices"},
 };
 
 }  // namespace peerlane::machine

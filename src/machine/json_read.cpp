@@ -59,6 +59,13 @@ Result<Enum> one_of(const Field& field, const std::array<machine::Word<Enum>, N>
   return field.expected(join(known, " or "));
 }
 
+Result<std::string> read_nearness_word(const Field& field) {
+  std::string text = PEERLANE_TRY(field.text());
+  const auto& words = machine::nearness_words;
+  if (std::find(words.begin(), words.end(), text) != words.end()) return text;
+  return field.expected(join({words.begin(), words.end()}, " or "));
+}
+
 Result<Claim> read_claim(const Field& field) {
   const std::optional<bool> answer = PEERLANE_TRY(field.yes_no_unknown());
   if (!answer) return Claim::unknown;
@@ -96,13 +103,16 @@ Result<Node> read_node(const Field& field, NodeKind kind) {
   node.numa = PEERLANE_TRY(field.member("numa").integer(a_numa_number, kind == NodeKind::numa ? node.index : -1));
   if (has_memory) {
     const Field memory = field.member("memory_bytes");
-    node.memory = is_gpu ? PEERLANE_TRY(memory.bytes(a_gpu_size)) : PEERLANE_TRY(memory.bytes(a_size, Bytes{0}));
+    node.memory = PEERLANE_TRY(memory.bytes(is_gpu ? a_gpu_size : a_size, Bytes{0}));
     node.memory_bytes_per_s = PEERLANE_TRY(field.member("memory_bytes_per_s").number(a_rate, 0.0));
+    node.cpus = PEERLANE_TRY(field.member("cpus").text(""));
   }
   if (is_gpu) {
     node.uuid = PEERLANE_TRY(field.member("uuid").text(""));
     PEERLANE_TRY(read_compute(field.member("compute"), node));
     node.copy_engines = PEERLANE_TRY(field.member("copy_engines").integer(a_count, 0));
+    node.memory_numa = PEERLANE_TRY(field.member("memory_numa").integer(a_numa_number, -1));
+    node.mig_slices = PEERLANE_TRY(field.member("mig_slices").integer(a_count, 0));
   }
   return node;
 }
@@ -119,6 +129,8 @@ class Reader {
     machine_.driver = PEERLANE_TRY(document_.member("driver").text(""));
     machine_.cuda_version = PEERLANE_TRY(document_.member("cuda_version").integer(a_cuda_version, 0));
     for (const auto& [kind, key] : machine::node_lists) PEERLANE_TRY(read_nodes(document_.member(key), kind));
+    PEERLANE_TRY(each("nics", &Reader::read_nearness));
+    std::ranges::sort(machine_.near, {}, [](const Nearness& one) { return std::pair(one.nic, one.gpu); });
     PEERLANE_TRY(each("links", &Reader::read_link));
     PEERLANE_TRY(each("pairs", &Reader::read_pair));
     PEERLANE_TRY(read_host(document_.member("host")));
@@ -203,6 +215,22 @@ class Reader {
     pair.atomics = PEERLANE_TRY(read_claim(field.member("atomics")));
     pair.why_not = PEERLANE_TRY(field.member("why_not").text(""));
     machine_.pairs.push_back(std::move(pair));
+    return {};
+  }
+
+  /// Of one NIC: {"gpu:0": "PIX", …}. A GPU that is not named stands where nobody knows.
+  Result<void> read_nearness(const Field& nic) {
+    const Field letters = nic.member("gpus");
+    if (!letters.present()) return {};
+    PEERLANE_TRY(letters.is_object());
+    const int index = PEERLANE_TRY(index_in_id(nic.member("id"), machine::word(NodeKind::nic)));
+    for (const std::string& key : letters.keys()) {
+      const Field field = letters.member(key);
+      const auto number = key.starts_with("gpu:") ? plain_number(std::string_view(key).substr(4)) : std::nullopt;
+      if (!number || !ids_.contains(key)) return field.wrong(fmt::format("the file has no GPU {}", quote(key)));
+      if (!field.present()) continue;
+      machine_.near.push_back({index, *number, PEERLANE_TRY(read_nearness_word(field))});
+    }
     return {};
   }
 

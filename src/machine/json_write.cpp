@@ -29,23 +29,37 @@ Json rate(double bytes_per_s) {
   return bytes_per_s > 0 ? Json(bytes_per_s) : Json();
 }
 
-Json gpu_json(const Node& gpu) {
+/// What follows from the rest; a reader passes over it.
+Json nearest_json(const Machine& machine, int gpu) {
+  const NearestNics nearest = machine.nearest_nics(gpu);
+  if (nearest.nics.empty()) return {};
+  Json nics = Json::array();
+  for (const int nic : nearest.nics) nics.push_back(fmt::format("nic:{}", nic));
+  return {{"letters", nearest.letters}, {"nics", nics}};
+}
+
+Json gpu_json(const Machine& machine, const Node& gpu) {
   return {{"place", gpu.id()},
           {"name", gpu.name},
           {"pci", gpu.pci},
           {"uuid", gpu.uuid},
           {"numa", gpu.numa},
-          {"memory_bytes", gpu.memory},
+          {"memory_bytes", gpu.memory > 0 ? Json(gpu.memory) : Json()},
           {"memory_bytes_per_s", rate(gpu.memory_bytes_per_s)},
           {"compute", fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor)},
-          {"copy_engines", gpu.copy_engines}};
+          {"copy_engines", gpu.copy_engines},
+          {"cpus", text_or_null(gpu.cpus)},
+          {"memory_numa", gpu.memory_numa < 0 ? Json() : Json(gpu.memory_numa)},
+          {"mig_slices", gpu.mig_slices},
+          {"nearest_nics", nearest_json(machine, gpu.index)}};
 }
 
 Json numa_json(const Node& numa) {
   return {{"id", numa.id()},
           {"name", numa.name},
           {"memory_bytes", numa.memory},
-          {"memory_bytes_per_s", rate(numa.memory_bytes_per_s)}};
+          {"memory_bytes_per_s", rate(numa.memory_bytes_per_s)},
+          {"cpus", text_or_null(numa.cpus)}};
 }
 
 Json plain_json(const Node& node) {
@@ -55,10 +69,8 @@ Json plain_json(const Node& node) {
 Json nic_json(const Machine& machine, const Node& nic) {
   Json json = plain_json(nic);
   Json& letters = json["gpus"] = Json::object();
-  const int at = *machine.find(NodeKind::nic, nic.index);
-  for (int i = 0; i < machine.gpu_count(); ++i) {
-    const auto gpu = machine.find(NodeKind::gpu, i);
-    if (gpu) letters[fmt::format("gpu:{}", i)] = text_or_null(machine::pcie_letters(machine, at, *gpu));
+  for (const Nearness& one : machine.near) {
+    if (one.nic == nic.index) letters[fmt::format("gpu:{}", one.gpu)] = one.letters;
   }
   return json;
 }
@@ -66,7 +78,7 @@ Json nic_json(const Machine& machine, const Node& nic) {
 Json node_json(const Machine& machine, const Node& node) {
   switch (node.kind) {
     case NodeKind::gpu:
-      return gpu_json(node);
+      return gpu_json(machine, node);
     case NodeKind::numa:
       return numa_json(node);
     case NodeKind::nic:

@@ -42,4 +42,31 @@ std::vector<int> Machine::numa_nodes() const {
   return numbers;
 }
 
+namespace {
+
+auto distance_of(std::string_view letters) {
+  const auto& words = machine::nearness_words;
+  return std::find(words.begin(), words.end(), letters) - words.begin();
+}
+
+}  // namespace
+
+NearestNics Machine::nearest_nics(int gpu) const {
+  NearestNics nearest;
+  std::size_t known = 0;
+  for (const Nearness& one : near) {
+    if (one.gpu != gpu) continue;
+    ++known;
+    if (nearest.nics.empty() || distance_of(one.letters) < distance_of(nearest.letters)) {
+      nearest = {one.letters, {one.nic}};
+    } else if (one.letters == nearest.letters) {
+      nearest.nics.push_back(one.nic);
+    }
+  }
+  const auto nics = std::count_if(nodes.begin(), nodes.end(), [](auto& node) { return node.kind == NodeKind::nic; });
+  if (known != static_cast<std::size_t>(nics)) return {};
+  std::sort(nearest.nics.begin(), nearest.nics.end());
+  return nearest;
+}
+
 }  // namespace peerlane

@@ -27,7 +27,7 @@ struct Rules {
 constexpr unsigned pcie_tree = set_of(LinkKind::pcie, LinkKind::root, LinkKind::socket);
 constexpr unsigned tree_nodes = set_of(NodeKind::pcie_switch, NodeKind::root_port, NodeKind::socket);
 
-constexpr Rules over_nvlink = {set_of(LinkKind::nvlink), set_of(NodeKind::nvswitch)};
+constexpr Rules over_nvlink = {set_of(LinkKind::nvlink, LinkKind::xgmi), set_of(NodeKind::nvswitch)};
 constexpr Rules over_pcie = {pcie_tree, tree_nodes};
 constexpr Rules pcie_to_memory = {pcie_tree | set_of(LinkKind::memory), tree_nodes};
 constexpr Rules c2c_to_memory = {set_of(LinkKind::c2c, LinkKind::socket, LinkKind::memory), set_of(NodeKind::socket)};
@@ -96,7 +96,7 @@ std::optional<std::vector<Segment>> find_way(const Machine& machine, int from, i
 }
 
 bool joins_devices(LinkKind kind) {
-  return kind == LinkKind::nvlink || kind == LinkKind::pcie || kind == LinkKind::c2c;
+  return kind == LinkKind::nvlink || kind == LinkKind::pcie || kind == LinkKind::c2c || kind == LinkKind::xgmi;
 }
 
 Path summarize(const Machine& machine, std::vector<Segment> segments) {
@@ -152,6 +152,8 @@ std::string_view name_of(LinkKind kind) {
       return "socket link";
     case LinkKind::c2c:
       return "NVLink-C2C";
+    case LinkKind::xgmi:
+      return "xGMI";
   }
   return "link";
 }
@@ -195,6 +197,7 @@ std::string pcie_letters(const Machine& machine, int node_a, int node_b) {
   int switches = 0;
   bool through_socket = false;
   std::vector<const Node*> ports;
+  const int numa_a = machine.nodes[node_a].numa, numa_b = machine.nodes[node_b].numa;
   for (const Segment segment : *way) {
     if (machine.links[segment.link].kind == LinkKind::socket) return "SYS";
     const Node& node = machine.nodes[end_of(machine, segment)];
@@ -202,8 +205,21 @@ std::string pcie_letters(const Machine& machine, int node_a, int node_b) {
     through_socket |= node.kind == NodeKind::socket;
     if (node.kind == NodeKind::root_port) ports.push_back(&node);
   }
-  if (!through_socket) return switches == 0 ? "PHB" : switches == 1 ? "PIX" : "PXB";
-  return ports.size() == 2 && share_host_bridge(*ports[0], *ports[1]) ? "PHB" : "NODE";
+  if (!through_socket) return switches == 0 || !ports.empty() ? "PHB" : switches == 1 ? "PIX" : "PXB";
+  if (ports.size() == 2 && share_host_bridge(*ports[0], *ports[1])) return "PHB";
+  return numa_a >= 0 && numa_b >= 0 && numa_a != numa_b ? "SYS" : "NODE";
+}
+
+void claim_nearness(Machine& machine) {
+  machine.near.clear();
+  for (std::size_t nic = 0; nic < machine.nodes.size(); ++nic) {
+    if (machine.nodes[nic].kind != NodeKind::nic) continue;
+    for (int ordinal = 0; ordinal < machine.gpu_count(); ++ordinal) {
+      const auto gpu = machine.find(NodeKind::gpu, ordinal);
+      const std::string letters = gpu ? pcie_letters(machine, *gpu, static_cast<int>(nic)) : "";
+      if (!letters.empty()) machine.near.push_back({machine.nodes[nic].index, ordinal, letters});
+    }
+  }
 }
 
 std::string describe(const Path& path) {

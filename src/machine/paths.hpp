@@ -44,9 +44,12 @@ std::optional<Path> host_path(const Machine& machine, int gpu, int numa_node, bo
 int nearest_numa(const Machine& machine, int gpu);
 
 /// NVIDIA's letters for the PCIe way between two nodes (indices into Machine::nodes): PIX through one switch, PXB
-/// through several, PHB through one host bridge (root ports on the same PCI bus), NODE within a socket, SYS across
-/// sockets; empty where no way is known.
+/// through several, PHB through one host bridge (root ports on the same PCI bus), NODE within a NUMA node, SYS across
+/// NUMA nodes; empty where no way is known.
 std::string pcie_letters(const Machine& machine, int node_a, int node_b);
+
+/// Fills Machine::near from the links.
+void claim_nearness(Machine& machine);
 
 /// "NVLink 4 ×18", "PCIe 5 ×16", "PCIe 4 ×16 and socket link".
 std::string describe(const Path& path);

@@ -60,6 +60,8 @@ double assumed_rate(LinkKind kind, int generation, int width) {
       return 16e9;  // what NCCL plans with on EPYC; Intel's span 6 to 40
     case LinkKind::c2c:
       return 396e9;  // 450 nominal, at the share that NVLink 4 reaches
+    case LinkKind::xgmi:
+      return 44e9 * std::max(width, 0);  // one link of an MI300X, 50 to 64 nominal; nothing of AMD's was measured
   }
   return 0;
 }
@@ -67,6 +69,7 @@ double assumed_rate(LinkKind kind, int generation, int width) {
 double assumed_latency(LinkKind kind) {
   switch (kind) {
     case LinkKind::nvlink:
+    case LinkKind::xgmi:
       return 0.45e-6;
     case LinkKind::pcie:
     case LinkKind::c2c:

@@ -22,11 +22,13 @@ inline constexpr std::array node_words = {
     Word{NodeKind::socket, "socket"},  Word{NodeKind::pcie_switch, "switch"},
     Word{NodeKind::root_port, "port"}, Word{NodeKind::nvswitch, "nvswitch"},
     Word{NodeKind::nic, "nic"},        Word{NodeKind::drive, "drive"},
+    Word{NodeKind::device, "device"},
 };
 
 inline constexpr std::array link_words = {
     Word{LinkKind::nvlink, "nvlink"}, Word{LinkKind::pcie, "pcie"},     Word{LinkKind::root, "root"},
     Word{LinkKind::memory, "memory"}, Word{LinkKind::socket, "socket"}, Word{LinkKind::c2c, "c2c"},
+    Word{LinkKind::xgmi, "xgmi"},
 };
 
 inline constexpr std::array origin_words = {
@@ -34,6 +36,9 @@ inline constexpr std::array origin_words = {
     Word{Origin::reported, "reported"},
     Word{Origin::measured, "measured"},
 };
+
+/// The classes of a way over PCIe, nearest first.
+inline constexpr std::array<std::string_view, 5> nearness_words = {"PIX", "PXB", "PHB", "NODE", "SYS"};
 
 template <class Enum, std::size_t N>
 constexpr std::string_view word_of(const std::array<Word<Enum>, N>& words, Enum value) {

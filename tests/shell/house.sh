@@ -20,7 +20,10 @@ main() {
 rooms_include_only_what_stands_below_them() {
   only base
   only machine base
+  only importers machine base
+  only draw machine base
   only plan machine base
+  only cluster plan machine base
   only vendor base
   only sim machine vendor base
   only discover machine vendor base

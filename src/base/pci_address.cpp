@@ -1,11 +1,11 @@
-#include "discover/pci_address.hpp"
+#include "base/pci_address.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <optional>
 
-namespace peerlane::discover {
+namespace peerlane {
 namespace {
 
 std::optional<unsigned> hexadecimal(std::string_view text, unsigned most) {
@@ -44,4 +44,4 @@ std::string pci_address(std::string_view text) {
   return normal;
 }
 
-}  // namespace peerlane::discover
+}  // namespace peerlane

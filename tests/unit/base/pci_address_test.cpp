@@ -1,10 +1,10 @@
-#include "discover/pci_address.hpp"
+#include "base/pci_address.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
 
-namespace peerlane::discover {
+namespace peerlane {
 namespace {
 
 TEST(PciAddress, HasOneFormHoweverItIsWritten) {
@@ -33,4 +33,4 @@ TEST(PciAddress, AnythingElseIsEmpty) {
 }
 
 }  // namespace
-}  // namespace peerlane::discover
+}  // namespace peerlane

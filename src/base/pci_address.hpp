@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace peerlane::discover {
+namespace peerlane {
 
 /// "0000:1b:00.0" from "00000000:1B:00.0", "0000:1b:00" or "1b:00.0"; empty when it is no PCI address.
 std::string pci_address(std::string_view text);
 
-}  // namespace peerlane::discover
+}  // namespace peerlane
