@@ -34,39 +34,6 @@ constexpr int most_useful_workers = 12;  // measured beside an H200: 8 threads 4
 
 }  // namespace
 
-int Draft::add(NodeKind kind, std::string name, std::string pci) {
-  return add_numbered(kind, counts_[kind]++, std::move(name), std::move(pci));
-}
-
-int Draft::add_numbered(NodeKind kind, int number, std::string name, std::string pci) {
-  Node node;
-  node.kind = kind;
-  node.index = number;
-  node.name = std::move(name);
-  node.pci = std::move(pci);
-  machine.nodes.push_back(std::move(node));
-  return static_cast<int>(machine.nodes.size()) - 1;
-}
-
-namespace {
-/// Of a link whose generation is newer than we know, or that nobody could tell: the nearest that is known.
-double nearest_known_rate(const Link& link) {
-  const int newest = link.kind == LinkKind::nvlink ? 5 : 6;
-  const int generation = link.generation <= 0 ? 3 : std::min(link.generation, newest);
-  return machine::assumed_rate(link.kind, generation, std::max(link.width, 1));
-}
-}  // namespace
-
-void Draft::link(Link link) {
-  if (!(link.bytes_per_s > 0)) link.bytes_per_s = machine::assumed_rate(link.kind, link.generation, link.width);
-  if (!(link.bytes_per_s > 0)) {
-    link.bytes_per_s = nearest_known_rate(link);
-    link.origin = Origin::assumed;
-  }
-  if (link.latency_s == 0) link.latency_s = machine::assumed_latency(link.kind);
-  machine.links.push_back(link);
-}
-
 const NvmlGpuFacts* nvml_of(const Facts& facts, const GpuFacts& gpu) {
   // By address first: a GPU in MIG mode shows CUDA the UUID of its instance.
   for (const NvmlGpuFacts& known : facts.nvml.gpus) {

@@ -79,6 +79,7 @@ struct Said {
   std::string source;                 ///< the file
   std::string_view format;            ///< "nvidia-smi topo -m"; static storage
   bool has_tree = false;              ///< `above` of the devices means something
+  bool bridges_are_switches = false;  ///< in the tree a bridge is a whole switch, not one PCI bridge of it
   std::vector<SaidNode> nodes;        ///< NUMA nodes
   std::vector<SaidDevice> devices;    //
   std::vector<SaidLetters> letters;   //
