@@ -60,6 +60,8 @@ class PeerAccess {
 class Session {
  public:
   static Result<Session> open(Options options = {});
+  /// On a machine that is described, simulated; `options.machine` is not looked at.
+  static Result<Session> open(Machine machine, Options options = {});
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   /// Waits for what is in flight until each deadline; what is still stuck then stays leased for ever.

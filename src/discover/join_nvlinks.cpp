@@ -10,35 +10,12 @@
 namespace peerlane::discover {
 namespace {
 
-/// NVML's speed is the signalling rate; so much of it is payload.
-constexpr double payload_share = 0.94;
+using machine::Bond;
 
-/// Links that run side by side to the same far end.
-struct Bond {
-  int width = 0;
-  int generation = 0;
-  double raw_bytes_per_s = 0;  ///< of one link; 0 unknown
-
-  void add(const NvlinkFacts& link) {
-    ++width;
-    generation = std::max(generation, link.generation);
-    raw_bytes_per_s = std::max(raw_bytes_per_s, link.raw_bytes_per_s);
-  }
-};
-
-int usual_generation(int compute_major) {
-  switch (compute_major) {
-    case 6:
-      return 1;
-    case 7:
-      return 2;
-    case 8:
-      return 3;
-    case 9:
-      return 4;
-    default:
-      return compute_major >= 10 ? 5 : 0;
-  }
+void add(Bond& bond, const NvlinkFacts& link) {
+  ++bond.width;
+  bond.generation = std::max(bond.generation, link.generation);
+  bond.raw_bytes_per_s = std::max(bond.raw_bytes_per_s, link.raw_bytes_per_s);
 }
 
 /// Where the links of all GPUs lead.
@@ -72,11 +49,11 @@ class Stringer {
       if (!link.active) continue;
       const GpuFacts* peer = gpu_at(link.far_pci);
       if (peer != nullptr && peer->ordinal != gpu.ordinal) {
-        strung_.between[{node, draft_.gpu(peer->ordinal)}].add(link);
+        add(strung_.between[{node, draft_.gpu(peer->ordinal)}], link);
       } else if (link.far_end == FarEnd::nvswitch) {
-        strung_.to_switch[node].add(link);
+        add(strung_.to_switch[node], link);
       } else if (link.far_end != FarEnd::cpu && !hidden(link.far_pci)) {
-        unnamed.add(link);
+        add(unnamed, link);
       }
     }
     if (unnamed.width == 0 || !reaches_a_peer(gpu)) return;
@@ -113,32 +90,18 @@ class Stringer {
       if (back != strung_.between.end() && a > b) continue;  // tied from its other end
       Bond both = bond;
       if (back != strung_.between.end()) both.width = std::min(bond.width, back->second.width);
-      tie(a, b, both, 1);
+      tie(a, b, both);
     }
   }
 
   void tie_switch() {
     if (strung_.to_switch.empty()) return;
     const int nvswitch = draft_.add(NodeKind::nvswitch, "NVSwitch");
-    // Half of the way between two GPUs, hence half of its latency.
-    for (const auto& [node, bond] : strung_.to_switch) tie(node, nvswitch, bond, 0.5);
+    for (const auto& [node, bond] : strung_.to_switch) tie(node, nvswitch, bond);
   }
 
-  void tie(int a, int b, const Bond& bond, double share_of_way) {
-    const bool reported = bond.generation > 0;
-    const int generation = reported ? bond.generation : usual_generation(draft_.machine.nodes[a].compute_major);
-    double rate = machine::assumed_rate(LinkKind::nvlink, generation, bond.width);
-    // A bridge between GeForce or workstation cards is slower than its generation elsewhere.
-    const double payload = payload_share * bond.raw_bytes_per_s * bond.width;
-    if (payload > 0) rate = rate > 0 ? std::min(rate, payload) : payload;
-    draft_.link({.a = a,
-                 .b = b,
-                 .kind = LinkKind::nvlink,
-                 .width = bond.width,
-                 .generation = generation,
-                 .bytes_per_s = rate,
-                 .latency_s = machine::assumed_latency(LinkKind::nvlink) * share_of_way,
-                 .origin = reported ? Origin::reported : Origin::assumed});
+  void tie(int a, int b, const Bond& bond) {
+    draft_.bond(a, b, bond, machine::usual_nvlink_generation(draft_.machine.nodes[a].compute_major));
   }
 
   Draft& draft_;

@@ -51,7 +51,7 @@ class Grower {
     const int node = add_device(joining_, index);
     if (device.kind == SaidKind::nvswitch) return;  // its PCIe link carries no data
     const int above = device.above >= 0 ? bridge_node(device.above) : unplaced;
-    plug(joining_, node, above != unplaced ? above : add_port("", socket_above(index)), device);
+    plug(joining_, node, above != unplaced ? above : add_port(joining_, socket_above(index), ""), device);
   }
 
   /// The node that stands for a bridge, made when it is first needed, with all above it.
@@ -63,10 +63,10 @@ class Grower {
     const int above = bridge.above >= 0 ? bridge_node(bridge.above) : unplaced;
     const bool is_port = bridge.kind == SaidKind::root_port ||
                          (above == unplaced && !joining_.said.bridges_are_switches);
-    if (is_port) return node = add_port(bridge.pci, socket_above(index));
+    if (is_port) return node = add_port(joining_, socket_above(index), bridge.pci);
     if (joins_its_switch(index)) return node = above;
     const int made = joining_.draft.add(NodeKind::pcie_switch, bridge.name, bridge.pci);
-    plug(joining_, made, above != unplaced ? above : add_port("", socket_above(index)), bridge);
+    plug(joining_, made, above != unplaced ? above : add_port(joining_, socket_above(index), ""), bridge);
     return joining_.nodes[index] = made;
   }
 
@@ -88,12 +88,6 @@ class Grower {
            devices_[bridge.above].kind != SaidKind::host_bridge;
   }
 
-  int add_port(const std::string& pci, int socket) {
-    const int port = joining_.draft.add(NodeKind::root_port, "", pci);
-    joining_.draft.link({.a = port, .b = socket, .kind = LinkKind::root});
-    return port;
-  }
-
   /// The socket that a device or a bridge above or below it is near to.
   int socket_above(int index) const {
     int numa = -1;
@@ -111,6 +105,17 @@ int best(int possible, int now) {
   return std::max(possible, now);
 }
 
+/// Of a GPU, by its age.
+int usual_pcie_generation(const Joining& joining, const SaidDevice& device) {
+  if (device.compute_major > 0) return device.compute_major >= 9 ? 5 : device.compute_major >= 8 ? 4 : 3;
+  int bonded = 0;
+  for (const SaidLetters& pair : joining.said.letters) {
+    const bool ours = &joining.said.devices[pair.a] == &device || &joining.said.devices[pair.b] == &device;
+    if (ours) bonded = std::max(bonded, nvlinks_in(pair.letters));
+  }
+  return bonded > 12 ? 5 : bonded > 6 ? 4 : 3;  // Hopper brought eighteen links and PCIe 5, Ampere twelve and PCIe 4
+}
+
 /// A device's rate where nobody says generation or width: what its age suggests.
 double usual_rate(const Joining& joining, NodeKind kind, const SaidDevice& device) {
   const int width = kind == NodeKind::drive ? 4 : 16;
@@ -120,6 +125,12 @@ double usual_rate(const Joining& joining, NodeKind kind, const SaidDevice& devic
 }
 
 }  // namespace
+
+int add_port(Joining& joining, int socket, const std::string& pci) {
+  const int port = joining.draft.add(NodeKind::root_port, "", pci);
+  joining.draft.link({.a = port, .b = socket, .kind = LinkKind::root});
+  return port;
+}
 
 int add_device(Joining& joining, int index) {
   const SaidDevice& device = joining.said.devices[index];
@@ -158,24 +169,6 @@ void plug(Joining& joining, int node, int above, const SaidDevice& device) {
   joining.draft.link(link);
 }
 
-int usual_pcie_generation(const Joining& joining, const SaidDevice& device) {
-  if (device.compute_major > 0) return device.compute_major >= 9 ? 5 : device.compute_major >= 8 ? 4 : 3;
-  int bonded = 0;
-  for (const SaidLetters& pair : joining.said.letters) {
-    const bool ours = &joining.said.devices[pair.a] == &device || &joining.said.devices[pair.b] == &device;
-    if (ours) bonded = std::max(bonded, nvlinks_in(pair.letters));
-  }
-  return bonded > 12 ? 5 : bonded > 6 ? 4 : 3;  // Hopper brought eighteen links and PCIe 5, Ampere twelve and PCIe 4
-}
-
-int nvlinks_in(std::string_view letters) {
-  if (!letters.starts_with("NV")) return 0;
-  int count = 0;
-  for (const char digit : letters.substr(2)) count = std::min(count * 10 + (digit - '0'), 4096);
-  return count;
-}
-
-/// One socket for each NUMA node, unless a file says which nodes share one.
 void place_cpus(Joining& joining) {
   std::map<int, SaidNode> nodes;
   for (const SaidNode& node : joining.said.nodes) {
@@ -183,8 +176,10 @@ void place_cpus(Joining& joining) {
   }
   for (const SaidDevice& device : joining.said.devices) {
     if (device.numa < 0) continue;
-    const auto [known, is_new] = nodes.emplace(device.numa, SaidNode{.number = device.numa});
-    if (is_new) known->second.cpus = device.cpus;
+    SaidNode near;
+    near.number = device.numa;
+    near.cpus = device.cpus;
+    nodes.emplace(device.numa, near);
   }
   if (nodes.empty()) {
     nodes.emplace(0, SaidNode{});

@@ -55,8 +55,9 @@ Result<void> Session::House::take_this_machine() {
   return {};
 }
 
-Result<void> Session::House::take_simulated_machine() {
-  machine = PEERLANE_TRY(load_machine(options.machine));
+Result<void> Session::House::simulate(Machine described) {
+  machine = std::move(described);
+  machine.live = false;
   simulation = PEERLANE_TRY(sim::Simulation::start(machine, {options.seed}));
   for (const std::string& fault : options.faults) PEERLANE_TRY(simulation->add_fault(fault));
   driver = &simulation->driver();

@@ -37,7 +37,7 @@ struct Session::House {
   House() = default;
   ~House();
   Result<void> take_this_machine();
-  Result<void> take_simulated_machine();
+  Result<void> simulate(Machine described);
   void learn_hops();
   void furnish();
 

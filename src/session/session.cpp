@@ -47,7 +47,17 @@ Session::~Session() = default;
 Result<Session> Session::open(Options options) {
   auto house = std::make_unique<House>();
   house->options = std::move(options);
-  PEERLANE_TRY(house->options.machine.empty() ? house->take_this_machine() : house->take_simulated_machine());
+  const std::string& machine = house->options.machine;
+  PEERLANE_TRY(machine.empty() ? house->take_this_machine() : house->simulate(PEERLANE_TRY(load_machine(machine))));
+  house->learn_hops();
+  house->furnish();
+  return Session(std::move(house));
+}
+
+Result<Session> Session::open(Machine machine, Options options) {
+  auto house = std::make_unique<House>();
+  house->options = std::move(options);
+  PEERLANE_TRY(house->simulate(std::move(machine)));
   house->learn_hops();
   house->furnish();
   return Session(std::move(house));

@@ -42,7 +42,7 @@ Hop hop_over_unknown_link(Place from, Place to) {
 }
 
 std::string why_denied(const Pair* pair, const std::optional<Path>& pcie, Place from, Place to) {
-  if (pair != nullptr && pair->access == Claim::no) {
+  if (pair != nullptr && pair->access != Claim::yes) {
     if (!pair->why_not.empty()) return pair->why_not;
     std::string sentence = fmt::format("peer access {} → {} is not supported", to_string(from), to_string(to));
     if (pcie && pcie->crosses_sockets) sentence += ": they meet only across the socket link";
@@ -71,7 +71,9 @@ std::string why_closed(const Machine& machine, const Pair* pair, Place from, Pla
 Offer offer_between_peers(const Machine& machine, Place from, Place to) {
   const Pair* pair = machine.pair(from.index, to.index);
   const Claim access = pair == nullptr ? Claim::unknown : pair->access;
-  if (access == Claim::no) return refusal(from, to, why_closed(machine, pair, from, to));
+  // A description that cannot tell says so in words; a road that nobody vouches for is not planned on.
+  const bool nobody_vouches = access == Claim::unknown && pair != nullptr && !pair->why_not.empty();
+  if (access == Claim::no || nobody_vouches) return refusal(from, to, why_closed(machine, pair, from, to));
   if (const auto nvlink = machine::nvlink_path(machine, from.index, to.index)) return hop_over(*nvlink, from, to);
   if (const auto pcie = machine::pcie_path(machine, from.index, to.index)) return hop_over(*pcie, from, to);
   if (access == Claim::yes) return hop_over_unknown_link(from, to);
