@@ -3,6 +3,7 @@
 #include "base/try.hpp"
 #include "chain.hpp"
 #include "print/json.hpp"
+#include "open.hpp"
 #include "print/output.hpp"
 #include "print/tables.hpp"
 #include "verbs.hpp"
@@ -40,7 +41,7 @@ Witness witness_of(const Request& request, Report& report, Progress& progress) {
 Result<void> carry(const Request& request, Report& report) {
   PEERLANE_TRY(check_chain(request));
   Progress progress;
-  auto session = PEERLANE_TRY(Session::open(request.options));
+  auto session = PEERLANE_TRY(open_session(request));
   report.machine = session.machine().name;
   report.simulated = session.simulated();
   auto witness = witness_of(request, report, progress);

@@ -19,7 +19,7 @@ namespace peerlane::cli {
 namespace {
 
 /// Which options a verb takes besides --help.
-enum Takes : unsigned { takes_json = 1, takes_machine = 2, takes_size = 4, takes_places = 8, takes_files = 16 };
+enum Takes : unsigned { takes_json = 1, takes_machine = 2, takes_size = 4, takes_places = 8, takes_files = 16, takes_svg = 32, takes_form = 64 };
 
 constexpr unsigned takes_session = takes_json | takes_machine;
 
@@ -35,14 +35,14 @@ struct Verb {
 
 constexpr std::array verbs = {
     Verb{"map", "Show the machine: GPUs, links, the best road of every ordered pair", "peerlane map --machine dgx-h100",
-         takes_session | takes_size, run_map},
+         takes_session | takes_size | takes_svg, run_map},
     Verb{"plan", "Show the road a copy would take, the runners-up, and why others are closed",
          "peerlane plan gpu:0 gpu:1 --size 1GiB", takes_session | takes_size | takes_places, run_plan},
     Verb{"copy", "Copy along a chain of places; the digest is checked at every one",
          "peerlane copy file:in.bin gpu:0 gpu:1 file:out.bin", takes_session | takes_size | takes_places | takes_files,
          run_copy, true},
     Verb{"record", "Write this machine down, so that others can simulate it", "peerlane record > box.json",
-         takes_session, run_record},
+         takes_session | takes_form, run_record},
     Verb{"sim", "Explain simulated machines: presets, faults", "peerlane sim", takes_json, run_sim},
 };
 
@@ -71,14 +71,21 @@ void add_options(CLI::App& app, const Verb& verb, Words& words) {
   };
   add(takes_places, "places", words.places, "PLACE", "where the bytes are, and where they go");
   add_flag(takes_json, "--json", words.json, "one JSON document on stdout, everything else on stderr");
-  add(takes_machine, "--machine", words.machine, "NAME|FILE", "a simulated machine: a preset or a recorded one");
   add_flag(takes_machine, "--strict", words.strict, "fail rather than take a fallback");
   add(takes_size, "--size", words.size, "SIZE", "how many bytes: 64MiB, 1GB, 4096");
   add(takes_machine, "--deadline", words.deadline, "TIME", "how long one transfer may take: 2s, 250ms (default 60s)");
+  add(takes_svg, "--svg", words.svg, "FILE", "draw the machine");
+  add(takes_form, "--as", words.form, "json|nccl", "our JSON (default), or the XML that NCCL_TOPO_FILE takes");
   add_flag(takes_files, "--durable", words.durable, "a file is on its disk before its hop counts as done");
   add(takes_machine, "--seed", words.seed, "N", "fixes all chance: the source's pattern, the simulation (default 0)");
   if ((verb.takes & takes_machine) != 0) {
-    // Without this an option that repeats takes the words after it as well. `peerlane sim` documents it.
+    // Without allow_extra_args an option that repeats takes the words after it as well.
+    app.add_option("--machine", words.machines,
+                   "a simulated machine: a preset, a file that describes one (JSON, `nvidia-smi topo -m`, NCCL or hwloc "
+                   "XML, lspci, …), - for stdin; several describe one machine together")
+        ->type_name("NAME|FILE")
+        ->allow_extra_args(false);
+    // `peerlane sim` documents it.
     app.add_option("--fault", words.faults)->allow_extra_args(false)->group("");
   }
 }

@@ -1,4 +1,5 @@
 #include "base/try.hpp"
+#include "open.hpp"
 #include "print/output.hpp"
 #include "verbs.hpp"
 
@@ -28,7 +29,7 @@ Result<void> run_plan(const Request& request) {
     return fail(ErrorKind::invalid_argument, "a plan is made for two places", "peerlane plan",
                 "as in `peerlane plan gpu:0 gpu:1 --size 1GiB`");
   }
-  auto session = PEERLANE_TRY(Session::open(request.options));
+  auto session = PEERLANE_TRY(open_session(request));
   const auto& [from, to] = std::pair(request.stops[0], request.stops[1]);
   const Bytes bytes = PEERLANE_TRY(planned_size(request, session));
   const auto plan = named(PEERLANE_TRY(session.plan(from.place, to.place, bytes)), from, to);

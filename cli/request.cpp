@@ -42,14 +42,7 @@ Result<std::uint64_t> parse_seed(std::string_view text) {
 Result<Options> read_options(const Words& words) {
   Options options;
   options.strict = words.strict;
-  if (words.machine) {
-    if (words.machine->empty()) {
-      return fail(ErrorKind::invalid_argument, "an empty name is no machine", "--machine",
-                  "a preset or the path of a machine file; `peerlane sim` lists the presets");
-    }
-    options.machine = *words.machine;
-  }
-  if (!words.faults.empty() && !words.machine) {
+  if (!words.faults.empty() && words.machines.empty()) {
     return fail(ErrorKind::invalid_argument, "faults are for simulated machines", "--fault",
                 "name one with --machine; `peerlane sim` lists them");
   }
@@ -57,6 +50,26 @@ Result<Options> read_options(const Words& words) {
   if (words.seed) options.seed = PEERLANE_TRY(read("--seed", *words.seed, parse_seed));
   if (words.deadline) options.deadline = PEERLANE_TRY(read("--deadline", *words.deadline, parse_deadline));
   return options;
+}
+
+Result<std::vector<std::string>> read_machines(const Words& words) {
+  if (std::ranges::count(words.machines, std::string()) > 0) {
+    return fail(ErrorKind::invalid_argument, "an empty name is no machine", "--machine",
+                "a preset or the path of a machine file; `peerlane sim` lists the presets");
+  }
+  return words.machines;
+}
+
+Result<RecordForm> read_form(const Words& words) {
+  if (!words.form || *words.form == "json") return RecordForm::json;
+  if (*words.form == "nccl") return RecordForm::nccl;
+  return fail(ErrorKind::invalid_argument, "no such form; there are json and nccl", "--as " + quote(*words.form));
+}
+
+Result<std::string> read_svg(const Words& words) {
+  if (!words.svg) return std::string();
+  if (words.svg->empty()) return fail(ErrorKind::invalid_argument, "an empty name is no file", "--svg");
+  return *words.svg;
 }
 
 Result<Stop> read_stop(const std::string& word) {
@@ -85,6 +98,9 @@ Result<Request> understand(const Words& words) {
   request.json = words.json;
   request.durable = words.durable;
   request.options = PEERLANE_TRY(read_options(words));
+  request.machines = PEERLANE_TRY(read_machines(words));
+  request.form = PEERLANE_TRY(read_form(words));
+  request.svg = PEERLANE_TRY(read_svg(words));
   if (words.size) request.size = PEERLANE_TRY(read("--size", *words.size, parse_bytes));
   for (const auto& word : words.places) request.stops.push_back(PEERLANE_TRY(read_stop(word)));
   return request;

@@ -12,12 +12,14 @@ namespace peerlane::cli {
 
 /// What was typed, unread.
 struct Words {
-  std::optional<std::string> machine;
+  std::vector<std::string> machines;
   std::optional<std::string> size;
   std::optional<std::string> deadline;
   std::optional<std::string> seed;
   std::vector<std::string> faults;
   std::vector<std::string> places;
+  std::optional<std::string> svg;
+  std::optional<std::string> form;
   bool json = false;
   bool strict = false;
   bool durable = false;
@@ -32,11 +34,16 @@ struct Stop {
   bool is_file() const { return place.kind == PlaceKind::file; }
 };
 
+enum class RecordForm { json, nccl };
+
 /// What is wanted.
 struct Request {
   Options options;
+  std::vector<std::string> machines;  ///< empty: this machine
   std::vector<Stop> stops;
   std::optional<Bytes> size;
+  std::string svg;  ///< path; empty: no drawing is wanted
+  RecordForm form = RecordForm::json;
   bool json = false;
   bool durable = false;
 };

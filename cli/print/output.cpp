@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -45,6 +46,21 @@ Result<void> write_out(std::string_view text) {
 Result<void> write_document(std::string_view text) {
   PEERLANE_TRY(write_out(text));
   return text.ends_with('\n') ? Result<void>{} : write_out("\n");
+}
+
+Result<void> write_file(const std::string& path, std::string_view text) {
+  const auto refused = [&](int error) {
+    return fail(ErrorKind::io, std::string("the file cannot be written: ") + std::strerror(error), path, {}, error);
+  };
+  const std::string unfinished = path + ".unfinished";
+  const int file = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) return refused(errno);
+  int error = write_all(file, text);
+  if (::close(file) != 0 && error == 0) error = errno;
+  if (error == 0 && ::rename(unfinished.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return {};
+  ::unlink(unfinished.c_str());
+  return refused(error);
 }
 
 void write_error(std::string_view text) {

@@ -1,6 +1,7 @@
 #pragma once
 /// The two streams of the command. Answers go to stdout, all of them through `write_out`; all else goes to stderr.
 
+#include <string>
 #include <string_view>
 
 #include "peerlane/result.hpp"
@@ -16,6 +17,9 @@ Result<void> write_out(std::string_view text);
 
 /// As `write_out`, for one document that has to end with a line's end.
 Result<void> write_document(std::string_view text);
+
+/// A whole file under its name, or nothing: what stood there stays until all is written.
+Result<void> write_file(const std::string& path, std::string_view text);
 
 void write_error(std::string_view text);
 

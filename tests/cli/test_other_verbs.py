@@ -58,9 +58,23 @@ class Map(CommandTest):
 
     def test_the_matrix_has_letters_rates_and_marks(self):
         text = self.run_ok("map", "--machine", "pcie-2socket-4gpu").out
-        rows = {line.split()[0]: line for line in text.splitlines() if line.startswith("  gpu:")}
-        self.assertRegex(rows["gpu:0"], r"^  gpu:0 +· +PIX +\d+ \? +SYS +\d+ ✗ +SYS +\d+ ✗ +PCIe4 +\d+ \?")
+        row = next(line for line in text.splitlines() if line.startswith("  gpu:0 "))
+        self.assertRegex(row, r"^  gpu:0 +· +PIX +\d+ \? +SYS +\d+ ✗ +SYS +\d+ ✗ +PCIe4 +\d+ \?")
         self.assertRegex(text, r"closed +gpu:0 → gpu:2 and 7 more pairs: ")
+
+    def test_pairs_that_are_alike_stand_in_one_row_with_three_columns_of_truth(self):
+        text = self.run_ok("map", "--machine", "dgx-1-v100").out
+        self.assertRegex(text, r"pairs +letters +claimed +verified +measured +expected +best road")
+        self.assertRegex(text, r"gpu:0 → gpu:3 and 15 more +NV2 +open +– +– +48 GB/s +copy engine, NVLink 2 ×2")
+        self.assertRegex(text, r"and 23 more +SYS +closed +– +– +[\d–]+ GB/s +relayed over a GPU with links to both")
+
+    def test_the_nearest_nics_of_each_gpu_are_named(self):
+        self.assertRegex(self.run_ok("map", "--machine", "dgx-1-v100").out, r"gpu:7 +PIX +mlx5_3")
+
+    def test_links_that_copies_fight_for_are_named_and_wide_ones_are_not(self):
+        text = self.run_ok("map", "--machine", "pcie-2socket-4gpu").out
+        self.assertRegex(text, r"socket:0 → socket:1 +16 GB/s +4 pairs, from gpu:0–1 to gpu:2–3")
+        self.assertNotIn("200 GB/s", text)
 
     def test_the_document_is_the_machine(self):
         document = self.run_ok("map", "--machine", "dgx-1-v100", "--json").document()

@@ -42,8 +42,8 @@ Hop hop_over_unknown_link(Place from, Place to) {
 }
 
 std::string why_denied(const Pair* pair, const std::optional<Path>& pcie, Place from, Place to) {
-  if (pair != nullptr && pair->access != Claim::yes) {
-    if (!pair->why_not.empty()) return pair->why_not;
+  if (pair != nullptr && pair->access != Claim::yes && !pair->why_not.empty()) return pair->why_not;
+  if (pair != nullptr && pair->access == Claim::no) {
     std::string sentence = fmt::format("peer access {} → {} is not supported", to_string(from), to_string(to));
     if (pcie && pcie->crosses_sockets) sentence += ": they meet only across the socket link";
     return sentence;
