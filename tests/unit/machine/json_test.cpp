@@ -233,7 +233,7 @@ TEST(MachineFile, NamesTheFieldThatIsWrongAndWhatWasExpected) {
       {"/numa/0/id", "numa:70000", "numa[0].id", "expected numa:N"},
       {"/links/0/a", "gpu:9", "links[0].a", "no node \"gpu:9\""},
       {"/links/0/b", "gpu:0", "links[0]", "two different ends"},
-      {"/links/0/kind", "rope", "links[0].kind", "nvlink, pcie, root, memory, socket or c2c"},
+      {"/links/0/kind", "rope", "links[0].kind", "nvlink, pcie, root, memory, socket, c2c or xgmi"},
       {"/links/0/width", -18, "links[0].width", "got -18"},
       {"/links/0/bytes_per_s", "fast", "links[0].bytes_per_s",
        "expected a positive number of bytes per second, got \"fast\""},
