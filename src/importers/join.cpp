@@ -38,9 +38,33 @@ class PairClaimer {
       }
     }
     claim_nearness();
+    note_oddities();
   }
 
  private:
+  /// What a reader of the matrix would stumble over.
+  void note_oddities() {
+    int hidden = 0;
+    for (const SaidLetters& pair : said_.letters) {
+      const SaidDevice &a = said_.devices[pair.a], &b = said_.devices[pair.b];
+      const bool gpus = a.kind == SaidKind::gpu && b.kind == SaidKind::gpu;
+      hidden += gpus && pair.letters == "SYS" && a.numa >= 0 && a.numa == b.numa;
+    }
+    if (hidden > 0) {
+      joining_.draft.note(fmt::format("{} pairs of GPUs read SYS although both stand at the same NUMA node: this looks "
+                                      "like a virtualised or hidden PCIe tree",
+                                      hidden));
+    }
+    const auto& near = joining_.draft.machine.near;
+    const bool alike = std::ranges::all_of(near, [&](const Nearness& one) { return one.letters == near[0].letters; });
+    const bool several = !near.empty() && near.front().nic != near.back().nic && near.back().gpu > 0;
+    if (several && alike && near[0].letters == "PHB") {
+      joining_.draft.note(
+          "all NICs look the same from every GPU (PHB): a virtual machine hides the switches, and which NIC is really "
+          "near cannot be told");
+    }
+  }
+
   /// Indices into the devices, in the order of the ordinals.
   std::vector<int> gpus() const {
     std::vector<int> found;
@@ -59,7 +83,10 @@ class PairClaimer {
   Pair pair(int from, int to) const {
     const SaidDevice &a = said_.devices[from], &b = said_.devices[to];
     Pair pair{.from = a.ordinal, .to = b.ordinal, .letters = said_letters(from, to), .why_not = ""};
-    const auto path = machine::nvlink_path(joining_.draft.machine, a.ordinal, b.ordinal);
+    // A matrix that is cut off leaves pairs of which nothing is said, whatever else the links suggest.
+    const bool left_open = pair.letters.empty() && !said_.has_tree && !said_.letters.empty();
+    const auto path = left_open ? std::nullopt
+                                : machine::nvlink_path(joining_.draft.machine, a.ordinal, b.ordinal);
     if (path) {
       pair.nvlinks = path->kind == LinkKind::nvlink ? path->width : 0;
       if (pair.letters.empty()) pair.letters = path->kind == LinkKind::xgmi ? "XGMI" : fmt::format("NV{}", path->width);

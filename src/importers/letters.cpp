@@ -127,9 +127,15 @@ void number_numa(Said& said) {
     number.emplace(near.of(static_cast<int>(i)), numa);
     taken.insert(numa);
   }
-  std::set<int> apart;  // groups that stand far from another one
+  std::set<int> with_gpus;
+  for (std::size_t i = 0; i < said.devices.size(); ++i) {
+    if (said.devices[i].kind == SaidKind::gpu) with_gpus.insert(near.of(static_cast<int>(i)));
+  }
+  // Of two NICs that are both far from the GPUs nobody knows whether they are far from each other.
+  std::set<int> apart;
   for (const SaidLetters& pair : said.letters) {
-    if (pair.letters == "SYS" && near.of(pair.a) != near.of(pair.b)) apart.insert({near.of(pair.a), near.of(pair.b)});
+    const int a = near.of(pair.a), b = near.of(pair.b);
+    if (pair.letters == "SYS" && a != b && with_gpus.contains(a) && with_gpus.contains(b)) apart.insert({a, b});
   }
   int next = 0, made = 0;
   for (const int group : apart) {
