@@ -35,7 +35,7 @@ struct Verb {
 
 constexpr std::array verbs = {
     Verb{"map", "Show the machine: GPUs, links, the best road of every ordered pair", "peerlane map --machine dgx-h100",
-         takes_session | takes_size | takes_svg, run_map},
+         takes_session | takes_size, run_map},
     Verb{"plan", "Show the road a copy would take, the runners-up, and why others are closed",
          "peerlane plan gpu:0 gpu:1 --size 1GiB", takes_session | takes_size | takes_places, run_plan},
     Verb{"copy", "Copy along a chain of places; the digest is checked at every one",

@@ -7,7 +7,6 @@
 #include "base/try.hpp"
 #include "map_facts.hpp"
 #include "open.hpp"
-#include "peerlane/draw.hpp"
 #include "print/output.hpp"
 #include "print/tables.hpp"
 #include "verbs.hpp"
@@ -233,7 +232,6 @@ Result<void> run_map(const Request& request) {
   if (bytes == 0) return fail(ErrorKind::invalid_argument, "no bytes have no rate", "--size 0");
   const auto session = PEERLANE_TRY(open_session(request));
   const auto& machine = session.machine();
-  if (!request.svg.empty()) PEERLANE_TRY(write_file(request.svg, to_svg(machine)));
   if (request.json) return write_document(to_json(machine));
   const auto plans = plans_between_gpus(session, bytes);
   return write_out(headline(machine, session.simulated()) + roads(session, bytes) + truths(machine, plans) +

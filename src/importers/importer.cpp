@@ -9,8 +9,8 @@
 namespace peerlane::importers {
 
 std::span<const Importer> all_importers() {
-  static const std::array importers = {nccl_xml(),      hwloc_xml(),   topo_matrix(),    peer_matrix(), nvlink_status(),
-                                       gpu_list(),      lspci(),       rocm_topology(), address_map()};
+  static const std::array importers = {nccl_xml(), topo_matrix(),   peer_matrix(), nvlink_status(),
+                                       gpu_list(), rocm_topology(), address_map()};
   return importers;
 }
 

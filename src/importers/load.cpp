@@ -1,5 +1,3 @@
-#include <sys/stat.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,11 +56,6 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
-bool is_folder(const std::string& path) {
-  struct stat about {};
-  return ::stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
-}
-
 bool looks_like_json(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && text[first] == '{';
@@ -78,7 +71,6 @@ struct Sources {
       if (known == name) return add_whole(PEERLANE_TRY(preset(name)));
     }
     if (name.find('\0') != std::string::npos) return unknown(name);
-    if (is_folder(name)) return said.push_back(PEERLANE_TRY(read_sysfs(name))), Result<void>();
     const std::string text = PEERLANE_TRY(read_file(name));
     const std::string source = name == standard_input ? "standard input" : name;
     if (looks_like_json(text)) return add_whole(PEERLANE_TRY(machine_from_json(text, source)));
@@ -115,7 +107,7 @@ struct Sources {
     for (const Importer& importer : all_importers()) formats.emplace_back(importer.format);
     return unreadable(text, 1, 1,
                       "this is no description of a machine that Peerlane knows; expected our JSON, " +
-                          peerlane::join(formats) + ", or a folder with a machine's /sys");
+                          peerlane::join(formats));
   }
 };
 
