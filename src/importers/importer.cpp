@@ -9,7 +9,7 @@
 namespace peerlane::importers {
 
 std::span<const Importer> all_importers() {
-  static const std::array importers = {nccl_xml(), topo_matrix(),   peer_matrix(), nvlink_status(),
+  static const std::array importers = {nccl_xml(), topo_matrix(), peer_matrix(), nvlink_status(), lspci(),
                                        gpu_list(), rocm_topology(), address_map()};
   return importers;
 }

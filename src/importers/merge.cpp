@@ -52,6 +52,7 @@ Likeness compare(const std::string& a, const std::string& b) {
 
 /// Is this device of one file that of another?
 bool alike(const SaidDevice& known, const SaidDevice& device) {
+  if (known.kind == SaidKind::device && !known.pci.empty() && known.pci == device.pci) return true;
   if (known.kind != device.kind) return false;
   // Several ports of one card share its address; their names tell them apart.
   const bool by_name_first = known.kind == SaidKind::nic;
@@ -154,6 +155,10 @@ class Merger {
   }
 
   void complete(SaidDevice& ours, const SaidDevice& theirs) {
+    if (ours.kind == SaidKind::device) {  // a tree without names, completed by a list with them
+      ours.kind = theirs.kind;
+      ours.ordinal = theirs.ordinal;
+    }
     const std::string about = name_of(ours);
     if (!is_gpu(ours) && ours.ordinal < 0) ours.ordinal = theirs.ordinal;
     settle(ours.name, theirs.name, {}, about, "the name");

@@ -73,7 +73,11 @@ class Reader {
       said_.nodes.push_back(node);
     }
     for (const pugi::xml_node pci : cpu.children("pci")) PEERLANE_TRY(read_pci(pci, -1, node.number));
-    return {};
+    if (!cpu.child("nic")) return {};
+    SaidDevice card;  // of a virtual machine: no PCI address, straight at the CPU
+    card.kind = SaidKind::nic;
+    card.numa = node.number;
+    return add_nics(card, cpu);
   }
 
   Result<void> read_pci(const pugi::xml_node& pci, int above, int numa) {
@@ -120,9 +124,9 @@ class Reader {
   }
 
   /// A card with several ports is a NIC for each: they have an address in common, and a link.
-  Result<void> add_nics(const SaidDevice& card, const pugi::xml_node& pci) {
+  Result<void> add_nics(const SaidDevice& card, const pugi::xml_node& holder) {
     bool any = false;
-    for (const pugi::xml_node nic : pci.children("nic")) {
+    for (const pugi::xml_node nic : holder.children("nic")) {
       for (const pugi::xml_node net : nic.children("net")) {
         any = true;
         said_.devices.push_back(card);
