@@ -147,8 +147,8 @@ std::string to_json(const Machine& machine);
 /// line and column. Nodes come grouped by kind; `live`, whatever it says, is read as false.
 Result<Machine> machine_from_json(std::string_view text, std::string_view source_name);
 /// A preset's name, the path of a file that describes a machine, or "-" for standard input; never live. What the file
-/// is, its content says: our JSON, `nvidia-smi topo -m`, `topo -p2p`, `nvlink -s` or `-L`, NCCL's topology XML, hwloc's
-/// XML, `lspci -tv`, `-nn` or `-vvv`, `rocm-smi --showtopo`; or a folder that holds a machine's /sys.
+/// is, its content says: our JSON, `nvidia-smi topo -m`, `topo -p2p`, `nvlink -s` or `-L`, NCCL's topology XML, `lspci
+/// -tv`, `-nn` or `-vvv`, `rocm-smi --showtopo`.
 Result<Machine> load_machine(const std::string& name_or_path);
 /// Several that describe one machine; where they disagree the first is believed, and a note says so.
 Result<Machine> load_machine(const std::vector<std::string>& names_or_paths);

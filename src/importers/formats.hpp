@@ -14,10 +14,6 @@ Importer gpu_list();       ///< `nvidia-smi -L`
 Importer rocm_topology();  ///< `rocm-smi --showtopo`
 Importer address_map();    ///< /proc/iomem and the kernel's log: where BARs found no room
 Importer nccl_xml();       ///< NCCL's topology XML, and RCCL's
-Importer hwloc_xml();      ///< hwloc's XML, version 2 and what hwloc still reads of older ones
 Importer lspci();          ///< `lspci -t`, `-tv`, `-nn`, `-vv`, `-vvv`
-
-/// A folder with a machine's /sys, and /proc where it is there. Notes what is missing.
-Result<Said> read_sysfs(const std::string& root);
 
 }  // namespace peerlane::importers
